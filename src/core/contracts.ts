@@ -1,0 +1,281 @@
+/**
+ * Every interface a plugin may implement, on one page. Types only.
+ *
+ * A contract has one verb, takes plain data, and may answer a value, a Promise
+ * or an Effect. A plugin is a value: register it in `setup(container)`.
+ */
+import type { Transport as SdkTransport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type {
+  ClientCapabilities,
+  CreateMessageRequest,
+  CreateMessageResult,
+  CreateMessageResultWithTools,
+  ElicitRequestFormParams,
+  ElicitRequestURLParams,
+  ElicitResult,
+  Implementation,
+  LoggingLevel,
+  Progress,
+  Root,
+  ServerCapabilities,
+} from "@modelcontextprotocol/sdk/types.js";
+import type * as Scope from "effect/Scope";
+import type { Answer } from "./answer.ts";
+import type { Credential, Era, McpEndpoint } from "./endpoint.ts";
+import type { ArgumentIssue, McpError, ProcessEnd } from "./errors.ts";
+import type { McpEvent } from "./events.ts";
+import type { McpSettings } from "./settings.ts";
+
+export type {
+  ClientCapabilities,
+  CreateMessageResult,
+  ElicitResult,
+  Implementation,
+  LoggingLevel,
+  Progress,
+  Root,
+  ServerCapabilities,
+};
+
+/** Slots a call needs: gate name to count. Granted whole or not at all. */
+export type Demand = ReadonlyMap<string, number>;
+
+/** A gate a transport wants to exist, with its capacity. */
+export interface GateSpec {
+  readonly name: string;
+  readonly capacity: number;
+}
+
+// ── Transports ──────────────────────────────────────────────────────────────
+
+/**
+ * A message channel to one server: the SDK's own `Transport` shape, so any SDK
+ * transport is one. What ours add is optional.
+ *
+ * To fail one request with a typed error, deliver a JSON-RPC error response for
+ * its id whose `data` is an `McpError` instance; it reaches the caller as itself.
+ * `send` may reject with an `McpError` likewise. `close()` settles when nothing of
+ * the connection is left.
+ */
+export interface McpTransport extends SdkTransport {
+  /** Process id of a subprocess, for health. */
+  readonly pid?: number | undefined;
+  /** How the other side ended and what it last said, for errors. */
+  readonly end?: (() => ProcessEnd) | undefined;
+}
+
+export interface TransportContext {
+  /** The endpoint's label. */
+  readonly name: string;
+  readonly settings: McpSettings;
+  /** The era the connection will speak; an HTTP transport differs by it. */
+  readonly era: Era;
+  /** Reports something odd that harmed no request, for example a skipped line. */
+  readonly diagnose: (message: string) => void;
+  /** Present when the endpoint has a credential and a flow of its kind is registered. */
+  readonly authorize?: ((request: AuthorizeRequest) => Promise<Authorization>) | undefined;
+}
+
+/** Opens connections to endpoints whose `transportType` equals `kind`. */
+export interface TransportPlugin<E extends McpEndpoint = McpEndpoint> {
+  readonly kind: string;
+  /**
+   * Opens a channel. A Scope is provided: what is acquired in it is released when
+   * the client closes. Fail with `ConnectFailed` where the cause is known.
+   */
+  readonly open: (endpoint: E, context: TransportContext) => Answer<McpTransport, McpError, Scope.Scope>;
+  /** Gates of one call; the first is the client's `limiter` when it is the endpoint's own. Default: none. */
+  readonly gates?: ((endpoint: E, settings: McpSettings) => ReadonlyArray<GateSpec>) | undefined;
+  /** True for transports whose connections count against `stdioProcessMax`. */
+  readonly subprocess?: boolean | undefined;
+  /** Which era to try first under `era: "auto"`. Default `legacy`. */
+  readonly firstEra?: Era | undefined;
+}
+
+// ── Protocol engines ────────────────────────────────────────────────────────
+
+export interface SessionRequestOptions {
+  /** Aborting it cancels on the wire; the request then rejects with `signal.reason`. */
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** A live protocol session. Rejections are `McpError`s. */
+export interface EngineSession {
+  readonly era: Era;
+  readonly protocolVersion: string;
+  readonly serverInfo: Implementation;
+  readonly capabilities: ServerCapabilities;
+  readonly instructions: string | undefined;
+  readonly request: (
+    method: string,
+    params: Record<string, unknown> | undefined,
+    options: SessionRequestOptions,
+  ) => Promise<unknown>;
+  readonly notify: (method: string, params?: Record<string, unknown>) => Promise<void>;
+  /** Ends the session politely; the transport is closed by its scope. */
+  readonly close: () => Promise<void>;
+}
+
+/** What a session tells core. */
+export interface SessionListener {
+  readonly onNotification: (method: string, params: Record<string, unknown>) => void;
+  /** The connection is gone; called once. */
+  readonly onClose: (error: McpError | undefined) => void;
+  readonly onDiagnostic: (message: string) => void;
+}
+
+export interface EngineConnectOptions {
+  readonly endpoint: McpEndpoint;
+  readonly name: string;
+  readonly transport: McpTransport;
+  readonly clientInfo: Implementation;
+  readonly handlers: HostHandlers;
+  readonly settings: McpSettings;
+  readonly listener: SessionListener;
+  /** Aborted when the connect deadline passes or every caller gave up. */
+  readonly signal: AbortSignal;
+}
+
+/** Speaks one protocol era over a transport. */
+export interface ProtocolEngine {
+  readonly era: Era;
+  /** Performs the handshake. Rejects with `ConnectFailed` (phase `handshake`) or a more exact `McpError`. */
+  readonly connect: (options: EngineConnectOptions) => Answer<EngineSession>;
+}
+
+// ── Credentials ─────────────────────────────────────────────────────────────
+
+export interface AuthorizeRequest {
+  /** URL of the request that needs authorization. */
+  readonly url: string;
+  readonly method: string;
+  /** Present when the server refused: what it said, and which authorization it refused. */
+  readonly rejected?:
+    | {
+        readonly status: number;
+        readonly challenge: string | undefined;
+        readonly authorization: Authorization | undefined;
+      }
+    | undefined;
+}
+
+/** Headers to add to the request. */
+export interface Authorization {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface CredentialFlow<C extends Credential = Credential> {
+  readonly kind: string;
+  /** Answers the authorization for one request; called again once, with `rejected`, after a 401 or 403. */
+  readonly authorize: (credential: C, request: AuthorizeRequest) => Answer<Authorization>;
+}
+
+// ── Schemas ─────────────────────────────────────────────────────────────────
+
+export type JsonSchema = { readonly [key: string]: unknown };
+
+export interface NormalizedSchema {
+  readonly schema: JsonSchema;
+  /** What was repaired or given up, for the host. */
+  readonly diagnostics: ReadonlyArray<string>;
+  /** Text to add to the tool's description, where meaning left the schema. */
+  readonly note?: string | undefined;
+}
+
+/** Pure. Turns a server's input schema into one a model provider accepts; throws `SchemaRejected` when hopeless. */
+export interface SchemaNormalizer {
+  readonly name: string;
+  readonly normalize: (schema: unknown, tool: { readonly name: string }) => NormalizedSchema;
+}
+
+/** Compiles a schema into a check. Throws when the schema itself cannot be compiled. */
+export interface SchemaValidator {
+  readonly compile: (schema: JsonSchema) => Answer<(value: unknown) => ReadonlyArray<ArgumentIssue>>;
+}
+
+// ── Results ─────────────────────────────────────────────────────────────────
+
+export interface ResultSource {
+  readonly handle: string;
+  readonly tool: string;
+  readonly endpointId: string;
+}
+
+/** The raw answer of tools/call, made safe: `content` is always a list of objects. */
+export interface RawToolResult {
+  readonly content: ReadonlyArray<ContentBlock>;
+  readonly structuredContent?: unknown;
+  readonly isError: boolean;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** One content block as the server sent it; `type` tells the rest. */
+export type ContentBlock = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+/** Pure. Turns a raw result into what a model sees. */
+export interface ResultNormalizer {
+  readonly normalize: (result: RawToolResult, source: ResultSource) => unknown;
+}
+
+/** Rebuilds a typed artifact from a result; answers `undefined` when the result is not its own. */
+export interface ArtifactRehydrator {
+  readonly rehydrate: (result: RawToolResult, source: ResultSource) => unknown;
+}
+
+// ── Catalog, host, presentation ─────────────────────────────────────────────
+
+export interface CatalogTool {
+  readonly handle: string;
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly annotations: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Keeps, hides or renames a tool in what models see. Policies fold in registration order. */
+export interface CatalogPolicy {
+  readonly decide: (tool: CatalogTool) => "keep" | "hide" | { readonly rename: string };
+}
+
+export interface HostRequestContext {
+  readonly endpoint: McpEndpoint;
+  readonly name: string;
+  readonly signal: AbortSignal;
+}
+
+/** Answers what servers ask of the host. What is absent is not advertised. */
+export interface HostHandlers {
+  readonly sampling?:
+    | ((
+        params: CreateMessageRequest["params"],
+        context: HostRequestContext,
+      ) => Answer<CreateMessageResult | CreateMessageResultWithTools>)
+    | undefined;
+  readonly elicitation?:
+    | {
+        readonly form?:
+          | ((params: ElicitRequestFormParams, context: HostRequestContext) => Answer<ElicitResult>)
+          | undefined;
+        readonly url?:
+          | ((params: ElicitRequestURLParams, context: HostRequestContext) => Answer<ElicitResult>)
+          | undefined;
+      }
+    | undefined;
+  readonly roots?: ((context: HostRequestContext) => Answer<ReadonlyArray<Root>>) | undefined;
+}
+
+/** Words an error for a model. */
+export interface ErrorPresenter {
+  readonly present: (error: McpError) => string;
+}
+
+/** Sees every event, in its own fiber; it cannot slow or break a call. */
+export interface Observer {
+  readonly on: (event: McpEvent) => Answer<void>;
+}
+
+/** Reads endpoints from somewhere, for example an mcp.json file. */
+export interface EndpointLoader {
+  readonly kind: string;
+  readonly load: (source: string) => Answer<ReadonlyArray<{ readonly handle: string; readonly endpoint: McpEndpoint }>>;
+}

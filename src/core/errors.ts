@@ -1,0 +1,297 @@
+/**
+ * The one family of errors. Each carries a `_tag`, structured fields and a
+ * message a model can read and act on. Effect hosts catch by tag; Promise hosts
+ * are rejected with the same instance. No field ever holds a secret.
+ */
+import * as Data from "effect/Data";
+
+/** Common base: `instanceof McpError` holds for every error the public API can raise. */
+export class McpError extends Data.Error<{ readonly message: string; readonly cause?: unknown }> {}
+
+/** Constructor of one error of the family; `server` is always the endpoint's label. */
+export interface McpErrorClass<Tag extends string, Fields> {
+  new (fields: Fields, cause?: unknown): McpError & { readonly _tag: Tag } & Readonly<Fields>;
+}
+
+/** Makes an error class: its tag, and its message from its fields and cause. */
+const tagged = <Tag extends string, Fields extends object>(
+  tag: Tag,
+  message: (fields: Fields, cause: unknown) => string,
+): McpErrorClass<Tag, Fields> => {
+  class Tagged extends McpError {
+    readonly _tag: Tag = tag;
+    constructor(fields: Fields, cause?: unknown) {
+      const text = message(fields, cause);
+      super(cause === undefined ? { message: text } : { message: text, cause });
+      Object.assign(this, fields);
+    }
+    override get name(): string {
+      return tag;
+    }
+  }
+  return Tagged as unknown as McpErrorClass<Tag, Fields>;
+};
+
+const span = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`);
+const tail = (text: string | undefined): string => (text ? `\nLast lines of its stderr:\n${text}` : "");
+const list = (issues: ReadonlyArray<ArgumentIssue>): string =>
+  issues
+    .slice(0, 8)
+    .map((issue) => `\n- ${issue.pointer || "(root)"}: ${issue.message}`)
+    .join("");
+
+/** One way in which a value breaks its schema. `pointer` is an RFC 6901 JSON Pointer. */
+export interface ArgumentIssue {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/** How a child process ended and the last it said. Secrets of its environment are masked. */
+export interface ProcessEnd {
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
+  readonly stderrTail?: string | undefined;
+}
+
+const ended = (end: ProcessEnd): string =>
+  end.exitCode !== undefined ? ` (exit code ${end.exitCode})` : end.signal ? ` (signal ${end.signal})` : "";
+
+const InvalidEndpointBase: McpErrorClass<"InvalidEndpoint", { field: string; reason: string; fix: string }> = tagged(
+  "InvalidEndpoint",
+  (f) => `Invalid endpoint: '${f.field}' ${f.reason}. ${f.fix}`,
+);
+/** An endpoint's description is wrong; raised at attach, before any I/O. */
+export class InvalidEndpoint extends InvalidEndpointBase {}
+
+const InvalidConfigBase: McpErrorClass<
+  "InvalidConfig",
+  { source: string; field: string; reason: string; fix: string }
+> = tagged("InvalidConfig", (f) => `Invalid configuration in ${f.source}: '${f.field}' ${f.reason}. ${f.fix}`);
+/** A configuration file or setting is wrong. */
+export class InvalidConfig extends InvalidConfigBase {}
+
+/** Where a connection attempt stopped. */
+export type ConnectPhase = "resolve" | "spawn" | "transport" | "negotiate" | "handshake";
+
+export interface ConnectFailedFields extends ProcessEnd {
+  server: string;
+  endpointId: string;
+  phase: ConnectPhase;
+  reason: string;
+  fix?: string | undefined;
+  /** Milliseconds spent before the attempt failed. */
+  elapsed?: number | undefined;
+}
+const ConnectFailedBase: McpErrorClass<"ConnectFailed", ConnectFailedFields> = tagged("ConnectFailed", (f) => {
+  const after = f.elapsed === undefined ? "" : ` after ${span(f.elapsed)}`;
+  const fix = f.fix ? ` ${f.fix}` : "";
+  return `MCP server '${f.server}' could not be connected, phase ${f.phase}${after}: ${f.reason}${ended(f)}.${fix}${tail(f.stderrTail)}`;
+});
+/** A server could not be reached or did not complete the handshake. */
+export class ConnectFailed extends ConnectFailedBase {}
+
+const CircuitOpenBase: McpErrorClass<
+  "CircuitOpen",
+  {
+    server: string;
+    endpointId: string;
+    /** Epoch ms. */ retryAt: number;
+    /** Milliseconds from now. */ retryAfter: number;
+  }
+> = tagged("CircuitOpen", (f, cause) => {
+  const why = cause instanceof Error ? ` Last failure: ${cause.message}` : "";
+  return `MCP server '${f.server}' failed recently and is not tried again for ${span(f.retryAfter)}.${why}`;
+});
+/** The endpoint failed recently and fails fast until `retryAt`; `cause` is the original failure. */
+export class CircuitOpen extends CircuitOpenBase {}
+
+const OverloadedBase: McpErrorClass<
+  "Overloaded",
+  { gate: string; capacity: number; queued: number; reason: "queue-full" | "timeout" | "never-fits" }
+> = tagged("Overloaded", (f) => {
+  const why = {
+    "queue-full": "its queue is full",
+    timeout: "no slot came free in time",
+    "never-fits": "the demand is larger than the gate",
+  }[f.reason];
+  return `Too busy: gate '${f.gate}' has ${f.capacity} slots and ${f.queued} waiting; ${why}. Try again later, or with fewer calls at once.`;
+});
+/** The runtime has no room for this call now. */
+export class Overloaded extends OverloadedBase {}
+
+const RequestTimeoutBase: McpErrorClass<
+  "RequestTimeout",
+  { server: string; method: string; kind: "idle" | "total"; /** The limit that ran out, ms. */ timeout: number }
+> = tagged(
+  "RequestTimeout",
+  (f) =>
+    `MCP server '${f.server}' gave no ${f.kind === "idle" ? "sign of life" : "answer"} to ${f.method} within ${span(f.timeout)}. ` +
+    `The request was cancelled; it may still have run.`,
+);
+/** No answer in time: silence (`idle`) or the whole request (`total`). */
+export class RequestTimeout extends RequestTimeoutBase {}
+
+const ConnectionLostBase: McpErrorClass<
+  "ConnectionLost",
+  { server: string; outcome: "not-sent" | "unknown"; reason: string } & ProcessEnd
+> = tagged("ConnectionLost", (f) => {
+  const ran =
+    f.outcome === "not-sent"
+      ? "The request was not sent, so it is safe to repeat."
+      : "The request may have run; check before repeating it.";
+  return `Connection to MCP server '${f.server}' was lost: ${f.reason}${ended(f)}. ${ran}${tail(f.stderrTail)}`;
+});
+/** The connection ended under the request; `outcome` says whether it may have run. */
+export class ConnectionLost extends ConnectionLostBase {}
+
+const ProtocolErrorBase: McpErrorClass<
+  "ProtocolError",
+  { server: string; /** JSON-RPC error code. */ code: number; reason: string; data?: unknown }
+> = tagged("ProtocolError", (f) => `MCP server '${f.server}' answered with error ${f.code}: ${f.reason}`);
+/** The server answered with a JSON-RPC error. */
+export class ProtocolError extends ProtocolErrorBase {}
+
+const HttpFailedBase: McpErrorClass<
+  "HttpFailed",
+  {
+    server: string;
+    status: number;
+    reason: string;
+    /** Milliseconds the server asked to wait (Retry-After). */ retryAfter?: number | undefined;
+  }
+> = tagged("HttpFailed", (f) => {
+  const wait = f.retryAfter === undefined ? "" : ` It asks to wait ${span(f.retryAfter)}.`;
+  return `MCP server '${f.server}' answered with HTTP ${f.status}: ${f.reason}.${wait}`;
+});
+/** The server answered with an HTTP status that carries no MCP message. */
+export class HttpFailed extends HttpFailedBase {}
+
+const UnauthorizedBase: McpErrorClass<
+  "Unauthorized",
+  { server: string; reason: "unauthenticated" | "token-rejected" | "forbidden"; detail?: string | undefined }
+> = tagged("Unauthorized", (f) => {
+  const what = {
+    unauthenticated: "wants credentials and has none",
+    "token-rejected": "rejected the credential",
+    forbidden: "forbids this request",
+  }[f.reason];
+  return `MCP server '${f.server}' ${what}${f.detail ? `: ${f.detail}` : ""}. Check the endpoint's headers or credential.`;
+});
+/** The server refuses the credential, or its absence. */
+export class Unauthorized extends UnauthorizedBase {}
+
+const InsufficientScopeBase: McpErrorClass<"InsufficientScope", { server: string; scopes: ReadonlyArray<string> }> =
+  tagged(
+    "InsufficientScope",
+    (f) =>
+      `MCP server '${f.server}' wants a wider scope${f.scopes.length ? `: ${f.scopes.join(" ")}` : ""}. Grant it to the credential.`,
+  );
+/** The credential is valid, its scope is too narrow (RFC 6750 section 3.1). */
+export class InsufficientScope extends InsufficientScopeBase {}
+
+const ToolNotFoundBase: McpErrorClass<"ToolNotFound", { tool: string; similar: ReadonlyArray<string> }> = tagged(
+  "ToolNotFound",
+  (f) =>
+    `There is no tool '${f.tool}'.${f.similar.length ? ` Similar: ${f.similar.join(", ")}.` : " List the tools to see the names."}`,
+);
+/** No attached server offers this tool. */
+export class ToolNotFound extends ToolNotFoundBase {}
+
+const InvalidArgumentsBase: McpErrorClass<"InvalidArguments", { tool: string; issues: ReadonlyArray<ArgumentIssue> }> =
+  tagged(
+    "InvalidArguments",
+    (f) => `The arguments of '${f.tool}' do not fit its schema; nothing was sent:${list(f.issues)}`,
+  );
+/** The arguments break the tool's own input schema; nothing was sent. */
+export class InvalidArguments extends InvalidArgumentsBase {}
+
+const OutputInvalidBase: McpErrorClass<
+  "OutputInvalid",
+  { tool: string; issues: ReadonlyArray<ArgumentIssue>; /** The raw result, kept for the host. */ result: unknown }
+> = tagged("OutputInvalid", (f) => `'${f.tool}' ran, but its result does not fit its output schema:${list(f.issues)}`);
+/** The tool ran and its result breaks its own output schema. */
+export class OutputInvalid extends OutputInvalidBase {}
+
+const ToolFailedBase: McpErrorClass<"ToolFailed", { tool: string; text: string; result: unknown }> = tagged(
+  "ToolFailed",
+  (f) => `'${f.tool}' reports an error: ${f.text}`,
+);
+/** Opt-in for Effect hosts: a result with `isError` as a typed failure. */
+export class ToolFailed extends ToolFailedBase {}
+
+const SchemaRejectedBase: McpErrorClass<"SchemaRejected", { tool: string; reason: string }> = tagged(
+  "SchemaRejected",
+  (f) => `The input schema of '${f.tool}' cannot be used: ${f.reason}`,
+);
+/** A tool's schema is hopeless; that one tool is skipped. */
+export class SchemaRejected extends SchemaRejectedBase {}
+
+const MessageTooLargeBase: McpErrorClass<
+  "MessageTooLarge",
+  { server: string; /** Bytes, as far as read. */ size: number; limit: number }
+> = tagged(
+  "MessageTooLarge",
+  (f) =>
+    `MCP server '${f.server}' sent a message of more than ${f.limit} bytes. Ask for less, or raise the setting 'messageMax'.`,
+);
+/** One message of the server is over `messageMax`; the connection lives on. */
+export class MessageTooLarge extends MessageTooLargeBase {}
+
+const CancelledBase: McpErrorClass<"Cancelled", { reason: string }> = tagged(
+  "Cancelled",
+  (f) => `The request was cancelled: ${f.reason}`,
+);
+/** The caller cancelled. */
+export class Cancelled extends CancelledBase {}
+
+const RuntimeClosedBase: McpErrorClass<"RuntimeClosed", {}> = tagged(
+  "RuntimeClosed",
+  () => "The runtime is closed and takes no more calls.",
+);
+/** The runtime is shutting down or closed. */
+export class RuntimeClosed extends RuntimeClosedBase {
+  constructor() {
+    super({});
+  }
+}
+
+const PluginFailedBase: McpErrorClass<"PluginFailed", { plugin: string; reason: string }> = tagged(
+  "PluginFailed",
+  (f) => `Plugin '${f.plugin}' failed: ${f.reason}`,
+);
+/** A plugin threw something untyped, or plugins are registered wrongly. */
+export class PluginFailed extends PluginFailedBase {}
+
+/** What can go wrong while a client is obtained from the pool. */
+export type AcquireError =
+  | InvalidEndpoint
+  | ConnectFailed
+  | CircuitOpen
+  | Overloaded
+  | Unauthorized
+  | InsufficientScope
+  | HttpFailed
+  | ProtocolError
+  | RequestTimeout
+  | ConnectionLost
+  | MessageTooLarge
+  | PluginFailed
+  | RuntimeClosed
+  | Cancelled;
+
+/** What can go wrong with one request on a live client. */
+export type RequestError =
+  | RequestTimeout
+  | ConnectionLost
+  | ProtocolError
+  | HttpFailed
+  | Unauthorized
+  | InsufficientScope
+  | MessageTooLarge
+  | Cancelled
+  | PluginFailed;
+
+/** What can go wrong with one tool call. */
+export type CallError = AcquireError | RequestError | ToolNotFound | InvalidArguments | OutputInvalid;
+
+export const isMcpError = (u: unknown): u is McpError & { readonly _tag: string } => u instanceof McpError;

@@ -1,0 +1,82 @@
+/** What the runtime tells its observers. No event holds arguments, results or secrets. */
+import * as Cause from "effect/Cause";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Queue from "effect/Queue";
+import type * as Scope from "effect/Scope";
+import { lift } from "./answer.ts";
+import type { Observer } from "./contracts.ts";
+import type { McpError } from "./errors.ts";
+
+interface AtEndpoint {
+  readonly endpointId: string;
+  readonly server: string;
+}
+
+/** The event without its time stamp. */
+export type McpEventBody =
+  | ({ readonly type: "connect.start" } & AtEndpoint)
+  | ({
+      readonly type: "connect.ready";
+      readonly era: string;
+      readonly protocolVersion: string;
+      readonly pid?: number | undefined;
+    } & AtEndpoint)
+  | ({ readonly type: "connect.failed"; readonly error: McpError } & AtEndpoint)
+  | ({ readonly type: "disconnected"; readonly error: McpError | undefined } & AtEndpoint)
+  | ({
+      readonly type: "evicted";
+      readonly reason: "idle" | "detached" | "capacity" | "broken" | "shutdown";
+    } & AtEndpoint)
+  | ({ readonly type: "circuit.open"; readonly retryAt: number } & AtEndpoint)
+  | ({ readonly type: "call.start"; readonly tool: string } & AtEndpoint)
+  | ({
+      readonly type: "call.end";
+      readonly tool: string;
+      /** Milliseconds from start to end, waiting included. */
+      readonly duration: number;
+      readonly outcome: "success" | "tool-error" | "failure" | "cancelled";
+      readonly error?: McpError | undefined;
+    } & AtEndpoint)
+  | ({
+      readonly type: "notification";
+      readonly method: string;
+      readonly params: Readonly<Record<string, unknown>>;
+    } & AtEndpoint)
+  | ({ readonly type: "diagnostic"; readonly message: string } & AtEndpoint)
+  | {
+      readonly type: "attached" | "detached";
+      readonly handle: string;
+      readonly endpointId: string;
+      readonly server: string;
+    };
+
+/** An event with the epoch milliseconds at which it happened. */
+export type McpEvent = McpEventBody & { readonly at: number };
+
+export interface EventBus {
+  /** Cheap, never fails, never waits. Beyond 10,000 undelivered events the oldest are dropped. */
+  readonly publish: (event: McpEventBody) => void;
+}
+
+/** A bus that delivers to the observers in order, each event in a fiber of its own scope. */
+export const makeEventBus = (observers: ReadonlyArray<Observer>): Effect.Effect<EventBus, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    if (observers.length === 0) return { publish: () => {} };
+    const clock = yield* Clock.Clock;
+    const queue = yield* Queue.sliding<McpEvent>(10_000);
+    const deliver = (event: McpEvent) =>
+      Effect.forEach(observers, (observer, i) => Effect.ignoreCause(lift(`observer ${i}`, () => observer.on(event))), {
+        discard: true,
+      });
+    yield* Effect.forkScoped(
+      Effect.forever(Effect.flatMap(Queue.take(queue), deliver)).pipe(
+        Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logDebug(cause))),
+      ),
+    );
+    return {
+      publish: (event: McpEventBody) => {
+        Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() } as McpEvent);
+      },
+    };
+  });

@@ -1,0 +1,90 @@
+/**
+ * The named ports. A port has two faces: a tsyringe token, for hosts that register
+ * plugins in a container, and an Effect reference with a null default, for hosts
+ * that provide a Layer. An empty container is a working runtime.
+ */
+import * as Context from "effect/Context";
+import type {
+  ArtifactRehydrator,
+  CatalogPolicy,
+  CredentialFlow,
+  EndpointLoader,
+  ErrorPresenter,
+  HostHandlers,
+  Observer,
+  ProtocolEngine,
+  ResultNormalizer,
+  SchemaNormalizer,
+  SchemaValidator,
+  TransportPlugin,
+} from "./contracts.ts";
+import type { RawToolResult } from "./contracts.ts";
+
+/** A port that holds one plugin: `S` is the plugin, or the null default. */
+export interface Port<S> {
+  readonly name: string;
+  /** For tsyringe: `container.register(port.token, { useValue: plugin })`. */
+  readonly token: symbol;
+  /** For Effect: `Layer.succeed(port.service, plugin)`. */
+  readonly service: Context.Reference<S>;
+}
+
+/** A port that holds a list of plugins; `keyOf` tells which of them exclude each other. */
+export interface ListPort<P> extends Port<ReadonlyArray<P>> {
+  readonly keyOf: ((plugin: P) => string) | undefined;
+}
+
+const one = <S>(name: string, fallback: () => S): Port<S> => ({
+  name,
+  token: Symbol.for(`nucleo-mcp/${name}`),
+  service: Context.Reference<S>(`nucleo-mcp/${name}`, { defaultValue: fallback }),
+});
+
+const many = <P>(name: string, keyOf?: (plugin: P) => string): ListPort<P> => ({
+  ...one<ReadonlyArray<P>>(name, () => []),
+  keyOf,
+});
+
+/** Transports by `kind`. */
+export const transports: ListPort<TransportPlugin> = many("transports", (plugin) => plugin.kind);
+/** Protocol engines by `era`. */
+export const engines: ListPort<ProtocolEngine> = many("engines", (plugin) => plugin.era);
+/** Credential flows by `kind`. */
+export const credentialFlows: ListPort<CredentialFlow> = many("credentialFlows", (plugin) => plugin.kind);
+/** Schema normalizers, folded in order; by `name`. */
+export const schemaNormalizers: ListPort<SchemaNormalizer> = many("schemaNormalizers", (plugin) => plugin.name);
+/** Rehydrators, asked in order. */
+export const artifactRehydrators: ListPort<ArtifactRehydrator> = many("artifactRehydrators");
+/** Catalog policies, folded in order. */
+export const catalogPolicies: ListPort<CatalogPolicy> = many("catalogPolicies");
+/** Observers of events. */
+export const observers: ListPort<Observer> = many("observers");
+/** Endpoint loaders by `kind`. */
+export const endpointLoaders: ListPort<EndpointLoader> = many("endpointLoaders", (plugin) => plugin.kind);
+/** Checks arguments and structured results. Null default: everything fits. */
+export const schemaValidator: Port<SchemaValidator> = one<SchemaValidator>("schemaValidator", () => ({
+  compile: () => () => [],
+}));
+/** Makes what a model sees of a result. Null default: the plain result. */
+export const resultNormalizer: Port<ResultNormalizer> = one<ResultNormalizer>("resultNormalizer", () => ({
+  normalize: (result: RawToolResult) => result,
+}));
+/** Answers what servers ask of the host. Null default: nothing is advertised. */
+export const hostHandlers: Port<HostHandlers> = one<HostHandlers>("hostHandlers", () => ({}));
+/** Words errors for models. Null default: the error's own message. */
+export const errorPresenter: Port<ErrorPresenter> = one<ErrorPresenter>("errorPresenter", () => ({
+  present: (error: Error) => error.message,
+}));
+
+/** All ports that hold one plugin, and all that hold lists. */
+export const singlePorts: ReadonlyArray<Port<any>> = [schemaValidator, resultNormalizer, hostHandlers, errorPresenter];
+export const listPorts: ReadonlyArray<ListPort<any>> = [
+  transports,
+  engines,
+  credentialFlows,
+  schemaNormalizers,
+  artifactRehydrators,
+  catalogPolicies,
+  observers,
+  endpointLoaders,
+];
