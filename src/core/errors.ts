@@ -289,7 +289,9 @@ export type RequestError =
   | InsufficientScope
   | MessageTooLarge
   | Cancelled
-  | PluginFailed;
+  | PluginFailed
+  | Overloaded
+  | RuntimeClosed;
 
 /** What can go wrong with one tool call. */
 export type CallError = AcquireError | RequestError | ToolNotFound | InvalidArguments | OutputInvalid;

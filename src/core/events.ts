@@ -55,6 +55,8 @@ export type McpEventBody =
 export type McpEvent = McpEventBody & { readonly at: number };
 
 export interface EventBus {
+  /** False when nobody observes, so that callers need not build events. */
+  readonly active: boolean;
   /** Cheap, never fails, never waits. Beyond 10,000 undelivered events the oldest are dropped. */
   readonly publish: (event: McpEventBody) => void;
 }
@@ -62,7 +64,7 @@ export interface EventBus {
 /** A bus that delivers to the observers in order, each event in a fiber of its own scope. */
 export const makeEventBus = (observers: ReadonlyArray<Observer>): Effect.Effect<EventBus, never, Scope.Scope> =>
   Effect.gen(function* () {
-    if (observers.length === 0) return { publish: () => {} };
+    if (observers.length === 0) return { active: false, publish: () => {} };
     const clock = yield* Clock.Clock;
     const queue = yield* Queue.sliding<McpEvent>(10_000);
     const deliver = (event: McpEvent) =>
@@ -75,6 +77,7 @@ export const makeEventBus = (observers: ReadonlyArray<Observer>): Effect.Effect<
       ),
     );
     return {
+      active: true,
       publish: (event: McpEventBody) => {
         Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() } as McpEvent);
       },

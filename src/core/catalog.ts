@@ -1,0 +1,134 @@
+/** All tools of all attached servers, by the names models see. */
+import type * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import type { ConnectorState } from "./connector.ts";
+import type { CatalogPolicy, JsonSchema } from "./contracts.ts";
+import type { ConnectorRegistry } from "./connector-registry.ts";
+import { ToolNotFound } from "./errors.ts";
+import { digest } from "./identity.ts";
+import type { Provider } from "./provider.ts";
+import { exposedName, toolNameMax } from "./tool-name.ts";
+
+/** A tool as a model is shown it. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: unknown;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly handle: string;
+  /** The server's own name of the tool. */
+  readonly tool: string;
+}
+
+export interface Catalog {
+  /**
+   * Exposed name to provider; asks servers not listed yet and those whose list changed.
+   * A server that takes longer than `within` is answered with its last good list.
+   */
+  readonly entries: (within?: Duration.Input) => Effect.Effect<ReadonlyMap<string, Provider>>;
+  /** Without I/O when the name is known; else lists once and tries again. */
+  readonly resolve: (name: string) => Effect.Effect<Provider, ToolNotFound>;
+}
+
+export const toDefinition = (name: string, provider: Provider): ToolDefinition => {
+  const { title, description, inputSchema, raw, handle, tool } = provider;
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    inputSchema,
+    ...(raw.outputSchema !== undefined && { outputSchema: raw.outputSchema }),
+    ...(raw.annotations !== undefined && { annotations: raw.annotations }),
+    handle,
+    tool,
+  };
+};
+
+/** What the policies say of a tool: its name, or undefined when hidden. */
+const decide = (policies: ReadonlyArray<CatalogPolicy>, provider: Provider): string | undefined => {
+  let name = provider.name;
+  for (const policy of policies) {
+    const { handle, description, raw } = provider;
+    const decision = policy.decide({ handle, name: provider.tool, description, annotations: raw.annotations });
+    if (decision === "hide") return undefined;
+    if (typeof decision === "object") name = exposedName("", decision.rename).replace(/^__/, "");
+  }
+  return name;
+};
+
+/** Names that several servers claim get a digest of the endpoint id each, so none depends on the order. */
+const index = (policies: ReadonlyArray<CatalogPolicy>, providers: ReadonlyArray<Provider>): Map<string, Provider> => {
+  const claims = new Map<string, Array<Provider>>();
+  for (const provider of providers) {
+    const name = decide(policies, provider);
+    if (name !== undefined) claims.set(name, [...(claims.get(name) ?? []), provider]);
+  }
+  const entries = new Map<string, Provider>();
+  for (const [name, claimants] of claims) {
+    for (const provider of claimants) {
+      const mark = `_${digest(provider.endpoint.endpointId + provider.handle + provider.tool, 8)}`;
+      entries.set(claimants.length === 1 ? name : name.slice(0, toolNameMax - mark.length) + mark, provider);
+    }
+  }
+  return entries;
+};
+
+const similarity = (a: string, b: string): number => {
+  const words = new Set(a.toLowerCase().split(/[^a-z0-9]+/));
+  return b
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => words.has(word)).length;
+};
+
+const handlePrefix = (handle: string): string => exposedName(handle, "").split("__")[0]!;
+
+export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray<CatalogPolicy>): Catalog => {
+  let lists: ReadonlyArray<ReadonlyArray<Provider>> = [];
+  let known: ReadonlyMap<string, Provider> = new Map();
+
+  /** Of the lists at hand, without I/O; kept while none of them changed. */
+  const current = (): ReadonlyMap<string, Provider> => {
+    const now = registry.connectors().map((connector) => connector.current());
+    if (now.length === lists.length && now.every((list, i) => list === lists[i])) return known;
+    lists = now;
+    known = index(policies, now.flat());
+    return known;
+  };
+
+  const list = (connectors: ReadonlyArray<ConnectorState>, within?: Duration.Input): Effect.Effect<void> =>
+    Effect.forEach(
+      connectors,
+      (connector): Effect.Effect<unknown> =>
+        within === undefined ? connector.providers() : Effect.timeoutOption(connector.providers(), within),
+      { concurrency: "unbounded", discard: true },
+    );
+
+  const find = (name: string): Effect.Effect<Provider | undefined> => Effect.sync(() => current().get(name));
+
+  const notFound = (name: string): ToolNotFound => {
+    const ranked = [...current().keys()].map((other) => ({ other, score: similarity(name, other) }));
+    const similar = ranked.filter(({ score }) => score > 0).toSorted((a, b) => b.score - a.score);
+    return new ToolNotFound({ tool: name, similar: similar.slice(0, 5).map(({ other }) => other) });
+  };
+
+  return {
+    entries: (within) => Effect.map(list(registry.connectors(), within), current),
+    resolve: (name) =>
+      Effect.suspend(() => {
+        const hit = current().get(name);
+        if (hit) return Effect.succeed(hit);
+        // First only the servers whose handle the name begins with: a hanging one delays no other.
+        const likely = registry.connectors().filter(({ handle }) => name.startsWith(handlePrefix(handle)));
+        return Effect.gen(function* () {
+          yield* list(likely);
+          const first = yield* find(name);
+          if (first) return first;
+          yield* list(registry.connectors().filter((connector) => !likely.includes(connector)));
+          return (yield* find(name)) ?? (yield* notFound(name));
+        });
+      }),
+  };
+};

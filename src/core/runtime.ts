@@ -1,0 +1,133 @@
+/** The runtime as an Effect service: the truth that the Promise API only wraps. */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import type * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import type { CallOptions } from "./adapter.ts";
+import { makeAdmission } from "./admission/admission.ts";
+import { admitted } from "./admitted-client.ts";
+import { makeSchemaChecks } from "./arguments.ts";
+import { type Builtins, install, type InstallOptions } from "./bridge.ts";
+import { makeCalls, type ToolCall } from "./call.ts";
+import { makeCatalog, toDefinition, type ToolDefinition } from "./catalog.ts";
+import type { McpClient } from "./client.ts";
+import type { McpConnector } from "./connector.ts";
+import { type ConnectorRegistry, makeConnectorRegistry } from "./connector-registry.ts";
+import type { Implementation } from "./contracts.ts";
+import { makeDeadlines } from "./deadlines.ts";
+import { endpointName, type McpEndpoint } from "./endpoint.ts";
+import type { AcquireError, CallError, InvalidConfig, PluginFailed, ToolFailed } from "./errors.ts";
+import { makeEventBus } from "./events.ts";
+import { type HealthSnapshot, takeHealth } from "./health.ts";
+import { makeClientPool } from "./pool/client-pool.ts";
+import * as Ports from "./ports.ts";
+import type { McpToolResult } from "./results.ts";
+import { type McpSettings, type McpSettingsInput, resolveSettings } from "./settings.ts";
+import { makeShutdown } from "./shutdown.ts";
+
+export interface RuntimeOptions extends InstallOptions {
+  /** Explicit values win over the environment (`NUCLEO_MCP_…`), which wins over the defaults. */
+  readonly settings?: McpSettingsInput | undefined;
+  /** How the host introduces itself to servers. Default: `nucleo-mcp` and its version. */
+  readonly clientInfo?: Implementation | undefined;
+  /**
+   * Whether a tool call whose connection was lost, and which may have run, is sent once
+   * more where the tool is annotated read-only or idempotent. Default `"never"`: such a
+   * call fails with `ConnectionLost`, `outcome: "unknown"`.
+   */
+  readonly resend?: "never" | "annotated" | undefined;
+}
+
+export interface McpRuntime extends Pick<ConnectorRegistry, "attach" | "detach" | "attachScoped"> {
+  readonly connectors: () => ReadonlyArray<McpConnector>;
+  /**
+   * The tools of all attached servers, as models are shown them. A server that fails
+   * answers its last good list; one slower than `within` too.
+   */
+  readonly tools: (options?: {
+    readonly within?: Duration.Input | undefined;
+  }) => Effect.Effect<ReadonlyArray<ToolDefinition>>;
+  readonly callTool: (call: ToolCall, options?: CallOptions) => Effect.Effect<McpToolResult, CallError | ToolFailed>;
+  /** Borrows the shared client of an endpoint for the scope, attached or not. Its calls pass admission. */
+  readonly client: (endpoint: McpEndpoint) => Effect.Effect<McpClient, AcquireError, Scope.Scope>;
+  readonly health: Effect.Effect<HealthSnapshot>;
+  readonly settings: McpSettings;
+  /** The installed plugins, by port. */
+  readonly plugins: Context.Context<never>;
+}
+
+/** Builds the runtime in the scope, which closes it: running calls get `shutdownGrace`, then all is ended. */
+export const makeRuntime = (
+  options: RuntimeOptions,
+  builtins: Builtins,
+): Effect.Effect<McpRuntime, PluginFailed | InvalidConfig, Scope.Scope> =>
+  Effect.gen(function* () {
+    const settings = yield* resolveSettings(options.settings);
+    const plugins = yield* install(options, builtins);
+    const installed = <S>(port: Ports.Port<S>): S => Context.get(plugins, port.service);
+
+    const events = yield* makeEventBus(installed(Ports.observers));
+    const admission = makeAdmission({ queueMax: settings.admissionQueueMax, timeout: settings.admissionTimeout });
+    const pool = yield* makeClientPool({
+      settings,
+      admission,
+      events,
+      transports: installed(Ports.transports),
+      engines: installed(Ports.engines),
+      credentialFlows: installed(Ports.credentialFlows),
+      handlers: installed(Ports.hostHandlers),
+      clientInfo: options.clientInfo ?? { name: "nucleo-mcp", version: "0.1.0" },
+      deadlines: yield* makeDeadlines,
+    });
+    const onDiagnostic = (endpoint: McpEndpoint, message: string): void =>
+      events.publish({ type: "diagnostic", message, endpointId: endpoint.endpointId, server: endpointName(endpoint) });
+    const checks = makeSchemaChecks(installed(Ports.schemaValidator), (provider, message) =>
+      onDiagnostic(provider.endpoint, message),
+    );
+    const registry = makeConnectorRegistry({
+      pool,
+      settings,
+      events,
+      onDiagnostic,
+      schemaNormalizers: installed(Ports.schemaNormalizers),
+      credentialFlows: installed(Ports.credentialFlows),
+      createAdapter: (provider) => calls.createAdapter(provider),
+    });
+    const catalog = makeCatalog(registry, installed(Ports.catalogPolicies));
+    const calls = makeCalls({
+      catalog,
+      checks,
+      pool,
+      admission,
+      events,
+      rehydrators: installed(Ports.artifactRehydrators),
+      normalizer: installed(Ports.resultNormalizer),
+      resend: options.resend ?? "never",
+    });
+    const shutdown = makeShutdown({ admission, pool, registry, grace: settings.shutdownGrace });
+    yield* Effect.addFinalizer(() => shutdown.run);
+
+    return {
+      attach: registry.attach,
+      detach: registry.detach,
+      attachScoped: registry.attachScoped,
+      connectors: registry.connectors,
+      tools: (given) =>
+        Effect.map(catalog.entries(given?.within), (entries) =>
+          [...entries].map(([name, provider]) => toDefinition(name, provider)),
+        ),
+      callTool: calls.callTool,
+      client: (endpoint) =>
+        Effect.suspend(() => {
+          const fault = registry.check("client", endpoint);
+          if (fault) return Effect.fail(fault);
+          return Effect.map(pool.borrow(endpoint), (client) => admitted(client, admission));
+        }),
+      health: Effect.map(Clock.currentTimeMillis, (now) =>
+        takeHealth({ admission, pool, registry }, shutdown.state(), now),
+      ),
+      settings,
+      plugins,
+    };
+  });
