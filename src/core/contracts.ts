@@ -150,12 +150,20 @@ export interface AuthorizeRequest {
   /** URL of the request that needs authorization. */
   readonly url: string;
   readonly method: string;
+  /** The endpoint's label, for messages. Default: host and path of the URL. */
+  readonly server?: string | undefined;
   /** Present when the server refused: what it said, and which authorization it refused. */
   readonly rejected?:
     | {
         readonly status: number;
+        /** The WWW-Authenticate header; several are joined by a comma. */
         readonly challenge: string | undefined;
+        /** The very object that was answered for the refused request, not a copy. */
         readonly authorization: Authorization | undefined;
+        /** The DPoP-Nonce header (RFC 9449 section 9). */
+        readonly nonce?: string | undefined;
+        /** A short sample of the body, for messages. */
+        readonly detail?: string | undefined;
       }
     | undefined;
 }
@@ -167,8 +175,24 @@ export interface Authorization {
 
 export interface CredentialFlow<C extends Credential = Credential> {
   readonly kind: string;
-  /** Answers the authorization for one request; called again once, with `rejected`, after a 401 or 403. */
+  /**
+   * Answers the authorization for one request, anew for each. Called again, with
+   * `rejected`, after each 401 or 403 of that request; the request is then sent
+   * again, three times at most (for a token, a wider scope, a nonce). A flow that has
+   * nothing better fails with `Unauthorized`, `InsufficientScope` or a more exact
+   * error, which reaches the caller as itself.
+   */
   readonly authorize: (credential: C, request: AuthorizeRequest) => Answer<Authorization>;
+}
+
+/**
+ * Keeps tokens over restarts. Values are secrets: keep them where only their owner
+ * reads them, and write them whole or not at all. Keys are not secret.
+ */
+export interface TokenStore {
+  readonly load: (key: string) => Answer<string | undefined>;
+  readonly save: (key: string, secret: string) => Answer<void>;
+  readonly remove: (key: string) => Answer<void>;
 }
 
 // ── Schemas ─────────────────────────────────────────────────────────────────

@@ -108,6 +108,8 @@ export interface Credential {
   readonly kind: string;
   /** Who the credential stands for. Part of the endpoint id, so no secret. */
   readonly user: string;
+  /** Called at attach, as the endpoint's own. */
+  readonly validate?: (() => InvalidEndpoint | undefined) | undefined;
 }
 
 export interface HttpEndpointOptions {
@@ -170,6 +172,6 @@ export class HttpEndpoint implements McpEndpoint {
       return fault("credential", "stands beside an Authorization header", "Remove one of the two.");
     if (this.credential && this.flavor === "sse")
       return fault("credential", "cannot be used with flavor 'sse'", "Use 'auto' or 'streamable-http'.");
-    return validTimeout(this);
+    return this.credential?.validate?.() ?? validTimeout(this);
   }
 }

@@ -189,6 +189,42 @@ const InsufficientScopeBase: McpErrorClass<"InsufficientScope", { server: string
 /** The credential is valid, its scope is too narrow (RFC 6750 section 3.1). */
 export class InsufficientScope extends InsufficientScopeBase {}
 
+const AuthorizationDiscoveryFailedBase: McpErrorClass<
+  "AuthorizationDiscoveryFailed",
+  { server: string; /** The document that failed. */ url: string; reason: string; retryable: boolean }
+> = tagged(
+  "AuthorizationDiscoveryFailed",
+  (f) =>
+    `No authorization server for MCP server '${f.server}': ${f.url} ${f.reason}. ` +
+    (f.retryable ? "Try again later." : "Its metadata has to be mended, or the credential told its issuer."),
+);
+/** The metadata of a protected server or of its authorization server is missing, unreachable or lies (RFC 9728, RFC 8414). */
+export class AuthorizationDiscoveryFailed extends AuthorizationDiscoveryFailedBase {}
+
+const TokenEndpointFailedBase: McpErrorClass<
+  "TokenEndpointFailed",
+  {
+    server: string;
+    tokenEndpoint: string;
+    /** The OAuth error code (RFC 6749 section 5.2), for example `invalid_client`. */
+    error?: string | undefined;
+    status?: number | undefined;
+    reason: string;
+    /** True when the same request may succeed later. */
+    retryable: boolean;
+    /** Milliseconds the endpoint asked to wait (Retry-After). */
+    retryAfter?: number | undefined;
+  }
+> = tagged("TokenEndpointFailed", (f) => {
+  const what = [f.error, f.status === undefined ? undefined : `HTTP ${f.status}`].filter(Boolean).join(", ");
+  const next = f.retryable
+    ? `Try again ${f.retryAfter === undefined ? "later" : `in ${span(f.retryAfter)}`}.`
+    : "Check the endpoint's credential.";
+  return `No token for MCP server '${f.server}' from ${f.tokenEndpoint}${what ? ` (${what})` : ""}: ${f.reason}. ${next}`;
+});
+/** The authorization server gave no token; distinct from a server that is down. */
+export class TokenEndpointFailed extends TokenEndpointFailedBase {}
+
 const ToolNotFoundBase: McpErrorClass<"ToolNotFound", { tool: string; similar: ReadonlyArray<string> }> = tagged(
   "ToolNotFound",
   (f) =>
@@ -270,6 +306,8 @@ export type AcquireError =
   | Overloaded
   | Unauthorized
   | InsufficientScope
+  | AuthorizationDiscoveryFailed
+  | TokenEndpointFailed
   | HttpFailed
   | ProtocolError
   | RequestTimeout
@@ -287,6 +325,8 @@ export type RequestError =
   | HttpFailed
   | Unauthorized
   | InsufficientScope
+  | AuthorizationDiscoveryFailed
+  | TokenEndpointFailed
   | MessageTooLarge
   | Cancelled
   | PluginFailed

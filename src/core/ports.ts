@@ -16,6 +16,7 @@ import type {
   ResultNormalizer,
   SchemaNormalizer,
   SchemaValidator,
+  TokenStore,
   TransportPlugin,
 } from "./contracts.ts";
 import type { RawToolResult } from "./contracts.ts";
@@ -76,8 +77,21 @@ export const errorPresenter: Port<ErrorPresenter> = one<ErrorPresenter>("errorPr
   present: (error: Error) => error.message,
 }));
 
+/** Keeps tokens over restarts. Null default: they live in memory only. */
+export const tokenStore: Port<TokenStore> = one<TokenStore>("tokenStore", () => ({
+  load: () => undefined,
+  save: () => {},
+  remove: () => {},
+}));
+
 /** All ports that hold one plugin, and all that hold lists. */
-export const singlePorts: ReadonlyArray<Port<any>> = [schemaValidator, resultNormalizer, hostHandlers, errorPresenter];
+export const singlePorts: ReadonlyArray<Port<any>> = [
+  schemaValidator,
+  resultNormalizer,
+  hostHandlers,
+  errorPresenter,
+  tokenStore,
+];
 export const listPorts: ReadonlyArray<ListPort<any>> = [
   transports,
   engines,
