@@ -1,5 +1,4 @@
 /** The live, shared session to one endpoint, with every verb of the protocol. */
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { asMcpError } from "./answer.ts";
@@ -13,22 +12,12 @@ import type {
   ServerCapabilities,
 } from "./contracts.ts";
 import type { Deadlines } from "./deadlines.ts";
-import { type Era, endpointName, type McpEndpoint } from "./endpoint.ts";
-import { Cancelled, ConnectionLost, type McpError, type RequestError, RequestTimeout } from "./errors.ts";
-import { type CachedList, makeCachedList, readAllPages } from "./listing.ts";
+import type { Era, McpEndpoint } from "./endpoint.ts";
+import type { McpError, RequestError } from "./errors.ts";
+import { type ListKind, makeLists } from "./client-lists.ts";
+import { makeRequests, type RequestOptions } from "./requests.ts";
 import { makeToolResult, type McpToolResult, toRawResult } from "./results.ts";
 import type { McpSettings } from "./settings.ts";
-
-/** Limits and hooks of one request. */
-export interface RequestOptions {
-  /** Silence after which the request fails; progress resets it. Default: the endpoint's `requestTimeout`. */
-  readonly timeout?: Duration.Input | undefined;
-  /** Whole request. Default: the setting `maxTotalTimeout`. */
-  readonly maxTotalTimeout?: Duration.Input | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Sent as `_meta` of the request. */
-  readonly meta?: Readonly<Record<string, unknown>> | undefined;
-}
 
 /** An item of a list, as the server sent it, with at least its key field. */
 export type Listing = Readonly<Record<string, unknown>>;
@@ -41,7 +30,7 @@ export interface McpTool extends Listing {
   readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
-export type ListKind = "tools" | "resources" | "resourceTemplates" | "prompts";
+export type { ListKind, RequestOptions };
 
 type Request<A> = Effect.Effect<A, RequestError>;
 
@@ -122,78 +111,14 @@ export interface ClientOptions {
   readonly diagnose: (message: string) => void;
 }
 
-const METHODS: Readonly<Record<ListKind, string>> = {
-  tools: "tools/list",
-  resources: "resources/list",
-  resourceTemplates: "resources/templates/list",
-  prompts: "prompts/list",
-};
-
-const millis = (given: Duration.Input | undefined, fallback: number): number =>
-  given === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(given));
-
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
-
-/** Whether to ask for a list: what is not advertised is not asked for; a server that advertises nothing at all is asked for tools. */
-const advertised = (capabilities: ServerCapabilities, kind: ListKind): boolean => {
-  const group = kind === "resourceTemplates" ? "resources" : kind;
-  return capabilities[group] !== undefined || (group === "tools" && Object.keys(capabilities).length === 0);
-};
 
 export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { endpoint, session, settings, deadlines, diagnose } = options;
-    const server = endpointName(endpoint);
-    const idleDefault = millis(endpoint.requestTimeout, settings.requestTimeout);
-    const running = new Set<AbortController>();
     const listeners = new Set<NotificationListener>();
-    let closed: { readonly error: McpError | undefined } | undefined;
-
-    const request = (
-      method: string,
-      params?: Readonly<Record<string, unknown>>,
-      given: RequestOptions = {},
-    ): Request<unknown> =>
-      Effect.callback<unknown, RequestError>((resume) => {
-        if (closed) {
-          const reason = closed.error?.message ?? "the connection is closed";
-          resume(Effect.fail(new ConnectionLost({ server, outcome: "not-sent", reason }, closed.error)));
-          return;
-        }
-        const controller = new AbortController();
-        const total = millis(given.maxTotalTimeout, settings.maxTotalTimeout);
-        const deadline = deadlines.add(millis(given.timeout, idleDefault), total, (kind, timeout) =>
-          controller.abort(new RequestTimeout({ server, method, kind, timeout })),
-        );
-        const end = (): void => {
-          deadline.remove();
-          running.delete(controller);
-        };
-        running.add(controller);
-        const onProgress = (progress: Progress): void => {
-          deadline.touch();
-          try {
-            given.onProgress?.(progress);
-          } catch (cause) {
-            diagnose(`onProgress threw: ${String(cause)}`);
-          }
-        };
-        const sent = given.meta ? { ...params, _meta: given.meta } : (params as Record<string, unknown> | undefined);
-        session.request(method, sent, { signal: controller.signal, onProgress }).then(
-          (value) => {
-            end();
-            resume(Effect.succeed(value));
-          },
-          (cause: unknown) => {
-            end();
-            resume(Effect.fail(asMcpError<RequestError>(session.era, cause)));
-          },
-        );
-        return Effect.sync(() => {
-          end();
-          controller.abort(new Cancelled({ reason: "the caller gave up" }));
-        });
-      });
+    const requests = makeRequests(session, settings, deadlines, endpoint, diagnose);
+    const { request } = requests;
 
     const ask = (
       method: string,
@@ -201,28 +126,9 @@ export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, ne
       given?: RequestOptions,
     ): Request<Listing> => Effect.map(request(method, params, given), (answer) => (isRecord(answer) ? answer : {}));
 
-    const list = (kind: ListKind): Effect.Effect<CachedList<ReadonlyArray<unknown>>, never, Scope.Scope> =>
-      makeCachedList(
-        Effect.suspend(() => {
-          if (!advertised(session.capabilities, kind)) return Effect.succeed({ value: [], ttl: undefined });
-          const page = (cursor: string | undefined) =>
-            request(METHODS[kind], cursor === undefined ? undefined : { cursor });
-          return Effect.map(readAllPages({ page, field: kind, settings, diagnose }), ({ items, ttl }) => ({
-            value: items,
-            ttl,
-          }));
-        }),
-        settings.listChangedDebounce,
-      );
-
-    const lists: Readonly<Record<ListKind, CachedList<ReadonlyArray<unknown>>>> = {
-      tools: yield* list("tools"),
-      resources: yield* list("resources"),
-      resourceTemplates: yield* list("resourceTemplates"),
-      prompts: yield* list("prompts"),
-    };
+    const lists = yield* makeLists(session, request, settings, diagnose);
     const wellFormed = (kind: ListKind, key: string): Request<ReadonlyArray<Listing>> =>
-      Effect.map(lists[kind].get, (items) =>
+      Effect.map(lists.get(kind), (items) =>
         items.filter((item): item is Listing => isRecord(item) && typeof item[key] === "string"),
       );
 
@@ -233,12 +139,6 @@ export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, ne
         return result;
       });
 
-    const changed: Readonly<Record<string, ReadonlyArray<ListKind>>> = {
-      "notifications/tools/list_changed": ["tools"],
-      "notifications/resources/list_changed": ["resources", "resourceTemplates"],
-      "notifications/prompts/list_changed": ["prompts"],
-    };
-
     return {
       endpoint,
       era: session.era,
@@ -247,7 +147,7 @@ export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, ne
       capabilities: session.capabilities,
       instructions: session.instructions,
       get isConnected() {
-        return closed === undefined;
+        return requests.open();
       },
       limiter: options.limiter,
       demand: options.demand,
@@ -257,7 +157,7 @@ export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, ne
       listResources: () => wellFormed("resources", "uri"),
       listResourceTemplates: () => wellFormed("resourceTemplates", "uriTemplate"),
       listPrompts: () => wellFormed("prompts", "name"),
-      listItems: (kind) => lists[kind].get,
+      listItems: (kind) => lists.get(kind),
       callRaw,
       callTool: (name, args, given) => Effect.map(callRaw(name, args, given), (raw) => makeToolResult(raw, raw)),
       readResource: (uri, given) => ask("resources/read", { uri }, given),
@@ -276,15 +176,11 @@ export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, ne
         listeners.add(listener);
         return () => listeners.delete(listener);
       },
-      inFlight: () => running.size,
-      markClosed: (error) => {
-        closed ??= { error };
-      },
-      cancelAll: (reason) => {
-        for (const controller of running) controller.abort(reason);
-      },
+      inFlight: requests.inFlight,
+      markClosed: requests.markClosed,
+      cancelAll: requests.cancelAll,
       notified: (method, params) => {
-        for (const kind of changed[method] ?? []) lists[kind].changed();
+        lists.notified(method);
         for (const listener of listeners) {
           try {
             listener(method, params);
