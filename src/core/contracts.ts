@@ -21,6 +21,8 @@ import type {
 } from "@modelcontextprotocol/sdk/types.js";
 import type * as Scope from "effect/Scope";
 import type { Answer } from "./answer.ts";
+import type { TypeAliasRegistry } from "./artifact/alias.ts";
+import type { Artifact } from "./artifact/artifact.ts";
 import type { Credential, Era, McpEndpoint } from "./endpoint.ts";
 import type { ArgumentIssue, McpError, ProcessEnd } from "./errors.ts";
 import type { McpEvent } from "./events.ts";
@@ -224,6 +226,10 @@ export interface ResultSource {
   readonly handle: string;
   readonly tool: string;
   readonly endpointId: string;
+  /** Rebuilds artifacts by their alias. Absent: no class is known. */
+  readonly types?: Pick<TypeAliasRegistry, "revive"> | undefined;
+  /** Reports something odd that did not spoil the result, for example a lying MIME type. */
+  readonly diagnose?: ((message: string) => void) | undefined;
 }
 
 /** The raw answer of tools/call, made safe: `content` is always a list of objects. */
@@ -245,6 +251,23 @@ export interface ResultNormalizer {
 /** Rebuilds a typed artifact from a result; answers `undefined` when the result is not its own. */
 export interface ArtifactRehydrator {
   readonly rehydrate: (result: RawToolResult, source: ResultSource) => unknown;
+}
+
+/** One kind of typed artifact. `artifactType(MyClass)` makes it of a class. */
+export interface ArtifactType {
+  /** A colon hierarchy such as `link:cite:pubmed`. */
+  readonly alias: string;
+  /** Pure. Answers `undefined`, or throws, when the payload does not fit; `revive` rebuilds artifacts inside it. */
+  readonly fromWire: (
+    payload: Readonly<Record<string, unknown>>,
+    revive: (part: unknown) => Artifact,
+  ) => Artifact | undefined;
+}
+
+/** Keeps the wire text of artifacts that left memory. */
+export interface ArtifactStore {
+  readonly put: (ref: string, text: string) => Answer<void>;
+  readonly get: (ref: string) => Answer<string | undefined>;
 }
 
 // ── Catalog, host, presentation ─────────────────────────────────────────────

@@ -14,7 +14,7 @@ export interface McpErrorClass<Tag extends string, Fields> {
 }
 
 /** Makes an error class: its tag, and its message from its fields and cause. */
-const tagged = <Tag extends string, Fields extends object>(
+export const tagged = <Tag extends string, Fields extends object>(
   tag: Tag,
   message: (fields: Fields, cause: unknown) => string,
 ): McpErrorClass<Tag, Fields> => {

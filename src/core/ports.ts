@@ -6,6 +6,8 @@
 import * as Context from "effect/Context";
 import type {
   ArtifactRehydrator,
+  ArtifactStore,
+  ArtifactType,
   CatalogPolicy,
   CredentialFlow,
   EndpointLoader,
@@ -56,6 +58,8 @@ export const credentialFlows: ListPort<CredentialFlow> = many("credentialFlows",
 export const schemaNormalizers: ListPort<SchemaNormalizer> = many("schemaNormalizers", (plugin) => plugin.name);
 /** Rehydrators, asked in order. */
 export const artifactRehydrators: ListPort<ArtifactRehydrator> = many("artifactRehydrators");
+/** Typed artifacts that can be rebuilt, by `alias`. */
+export const artifactTypes: ListPort<ArtifactType> = many("artifactTypes", (type) => type.alias);
 /** Catalog policies, folded in order. */
 export const catalogPolicies: ListPort<CatalogPolicy> = many("catalogPolicies");
 /** Observers of events. */
@@ -84,6 +88,12 @@ export const tokenStore: Port<TokenStore> = one<TokenStore>("tokenStore", () => 
   remove: () => {},
 }));
 
+/** Keeps artifacts that left memory. Null default: they are gone. */
+export const artifactStore: Port<ArtifactStore | undefined> = one<ArtifactStore | undefined>(
+  "artifactStore",
+  () => undefined,
+);
+
 /** All ports that hold one plugin, and all that hold lists. */
 export const singlePorts: ReadonlyArray<Port<any>> = [
   schemaValidator,
@@ -91,6 +101,7 @@ export const singlePorts: ReadonlyArray<Port<any>> = [
   hostHandlers,
   errorPresenter,
   tokenStore,
+  artifactStore,
 ];
 export const listPorts: ReadonlyArray<ListPort<any>> = [
   transports,
@@ -98,6 +109,7 @@ export const listPorts: ReadonlyArray<ListPort<any>> = [
   credentialFlows,
   schemaNormalizers,
   artifactRehydrators,
+  artifactTypes,
   catalogPolicies,
   observers,
   endpointLoaders,

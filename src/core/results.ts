@@ -1,7 +1,9 @@
 /** Tool results: any answer of tools/call made safe, and what programs and models read of it. */
-import { blockText, contentText } from "./artifact/content-text.ts";
+import { blockText, contentText, silence } from "./artifact/content-text.ts";
 import { isRecord, jsonText } from "./artifact/json.ts";
 import type { ContentBlock, RawToolResult } from "./contracts.ts";
+
+export { modelText } from "./artifact/model-text.ts";
 
 /** A safe result, and what had to be mended in the answer. */
 export interface SafeResult {
@@ -87,9 +89,6 @@ export const toRawResult = (answer: unknown): SafeResult => {
   }
 };
 
-const silentError = "The tool reported an error and gave no details.";
-const silentSuccess = "The tool answered with no content.";
-
 /** What one tool call gave: the parts for programs, and `resultArtifact` for models. */
 export class McpToolResult {
   /** JSON that the tool declares as its structured result; `undefined` when there is none. */
@@ -136,7 +135,7 @@ export class McpToolResult {
   }
 
   #fallback(): string {
-    return contentText(this.#raw) || (this.isError ? silentError : "");
+    return contentText(this.#raw) || (this.isError ? silence(true) : "");
   }
 
   toJSON(): Readonly<Record<string, unknown>> {
@@ -151,12 +150,3 @@ export class McpToolResult {
 
 export const makeToolResult = (raw: RawToolResult, resultArtifact: unknown): McpToolResult =>
   new McpToolResult(raw, resultArtifact);
-
-/**
- * What a model reads of a result; never empty. Blocks in order, then the JSON of
- * `structuredContent` unless a text block repeats it.
- */
-export const modelText = (result: McpToolResult): string => {
-  const text = contentText(result.raw);
-  return text.trim() === "" ? (result.isError ? silentError : silentSuccess) : text;
-};

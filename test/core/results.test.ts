@@ -131,7 +131,7 @@ describe("toRawResult", () => {
       "[resource file:///a.pdf application/pdf 1 bytes]",
       "[resource without content]",
       "[resource_link link https://example.org/x]",
-      "[image without data]",
+      "[image has no data]",
     ]);
   });
 

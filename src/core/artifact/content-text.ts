@@ -1,6 +1,7 @@
 /** Pure: the words a model reads for the parts of a tool result. */
 import type { ContentBlock, RawToolResult } from "../contracts.ts";
 import { isRecord, jsonText, parseJson, sameJson } from "./json.ts";
+import { base64Problem, encodedSize } from "./media.ts";
 
 /** Without control and format characters, which could forge lines or hide text. */
 const shown = (value: unknown): string =>
@@ -8,14 +9,12 @@ const shown = (value: unknown): string =>
 const clip = (value: unknown): string => shown(value).slice(0, 200);
 const words = (...parts: ReadonlyArray<string>): string => `[${parts.filter((part) => part !== "").join(" ")}]`;
 
-/** Bytes behind a Base64 text, told from its length alone. */
-export const encodedSize = (base64: string): number =>
-  Math.floor((base64.length * 3) / 4) - (base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0);
-
-const binary = (kind: string, name: unknown, type: unknown, data: unknown): string =>
-  typeof data === "string"
-    ? words(kind, clip(name), clip(type), `${encodedSize(data)} bytes`)
-    : words(kind, clip(name), clip(type), "without data");
+const binary = (kind: string, name: unknown, type: unknown, data: unknown): string => {
+  const problem = base64Problem(data);
+  return problem === undefined
+    ? words(kind, clip(name), clip(type), `${encodedSize(data as string)} bytes`)
+    : words(kind, clip(name), clip(type), problem);
+};
 
 const resourceText = (resource: unknown): string => {
   if (!isRecord(resource)) return "[resource without content]";
@@ -54,17 +53,45 @@ export const repeats = (text: string, value: unknown): boolean => {
   return parsed !== undefined && sameJson(parsed, value);
 };
 
-/** True when `structuredContent` is there and no text block already holds it. */
-export const addsStructure = (result: RawToolResult): boolean =>
-  result.structuredContent !== undefined &&
-  !result.content.some((block) => block.type === "text" && repeats(String(block["text"]), result.structuredContent));
+export const isBlank = (block: ContentBlock): boolean => block.type === "text" && String(block["text"]).trim() === "";
 
-/** All a result says, as text: its blocks, then the JSON of `structuredContent` unless a block repeats it. May be empty. */
-export const contentText = (result: RawToolResult): string => {
+const textRepeats = (block: ContentBlock | undefined, value: unknown): boolean =>
+  block?.type === "text" && repeats(String(block["text"]), value);
+
+/** True when `structuredContent` is there and the text blocks do not already hold it: one of them whole, or each one item of `{ result }`. */
+export const addsStructure = (result: RawToolResult): boolean => {
+  const { content, structuredContent } = result;
+  if (structuredContent === undefined) return false;
+  if (content.some((block) => textRepeats(block, structuredContent))) return false;
+  const items =
+    isRecord(structuredContent) && Object.keys(structuredContent).length === 1 && structuredContent["result"];
+  if (!Array.isArray(items) || items.length !== content.length) return true;
+  return !content.every((block, i) => textRepeats(block, items[i]));
+};
+
+/** The one thing a result says, where it says just one: its structured content, or its only block that is not blank. */
+export const solePart = (
+  result: RawToolResult,
+): { readonly structured: unknown } | { readonly block: ContentBlock } | undefined => {
+  const blocks = result.content.filter((block) => !isBlank(block));
+  if (result.structuredContent === undefined) return blocks.length === 1 ? { block: blocks[0]! } : undefined;
+  const says = blocks.length === 0 || (blocks.every((block) => block.type === "text") && !addsStructure(result));
+  return says ? { structured: result.structuredContent } : undefined;
+};
+
+/** All a result says, as text: its blocks, then the JSON of `structuredContent` unless text repeats it. May be empty. */
+export const contentText = (
+  result: RawToolResult,
+  textOf: (block: ContentBlock, index: number) => string = blockText,
+): string => {
   const first = result.content[0];
   if (result.content.length === 1 && first?.type === "text" && result.structuredContent === undefined)
     return String(first["text"]);
-  const parts = result.content.map(blockText);
+  const parts = result.content.map(textOf);
   if (addsStructure(result)) parts.push(jsonText(result.structuredContent));
   return parts.filter((part) => part.trim() !== "").join("\n");
 };
+
+/** What a model reads where a result says nothing at all. */
+export const silence = (isError: boolean): string =>
+  isError ? "The tool reported an error and gave no details." : "The tool answered with no content.";

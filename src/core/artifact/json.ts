@@ -82,59 +82,90 @@ const stringSize = (text: string): number => {
 export const scalarSize = (value: unknown): number =>
   typeof value === "string" ? stringSize(value) : scalarText(value).length;
 
-/** Children of a container with their keys; values that JSON leaves out are left out. */
-export const entriesOf = (value: object): ReadonlyArray<readonly [string | number, unknown]> =>
-  Array.isArray(value)
-    ? value.map((item, i) => [i, item] as const)
-    : Object.entries(value).filter(([, item]) => item !== undefined && typeof item !== "function");
+/** Keys of an object in order; entries that JSON leaves out are left out. */
+export const keysOf = (value: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
+  const keys = Object.keys(value);
+  const kept = (key: string): boolean => value[key] !== undefined && typeof value[key] !== "function";
+  return keys.every(kept) ? keys : keys.filter(kept);
+};
+
+/** The place of a traversal in one container. */
+export interface Cursor {
+  readonly value: object;
+  /** Keys of an object; `undefined` for a list. */
+  readonly keys: ReadonlyArray<string> | undefined;
+  readonly count: number;
+  /** Index of the next child. */
+  at: number;
+}
+
+export const cursorOf = (value: object): Cursor => {
+  if (Array.isArray(value)) return { value, keys: undefined, count: value.length, at: 0 };
+  const keys = keysOf(value as Record<string, unknown>);
+  return { value, keys, count: keys.length, at: 0 };
+};
+
+/** Key of the child at `index`: a list's index, an object's key. */
+export const keyAt = (cursor: Cursor, index: number): string | number => cursor.keys?.[index] ?? index;
+
+export const childAt = (cursor: Cursor, index: number): unknown =>
+  (cursor.value as Readonly<Record<string | number, unknown>>)[keyAt(cursor, index)];
+
+/** Bytes of a container's brackets, commas and keys. */
+export const frameSize = (cursor: Cursor): number => {
+  let size = 2 + Math.max(0, cursor.count - 1);
+  if (cursor.keys) for (const key of cursor.keys) size += stringSize(key) + 1;
+  return size;
+};
 
 /**
  * Bytes of a value as JSON text, or `undefined` when it has more than `maxBytes`
  * bytes or more than `maxDepth` levels. Stops as soon as that is known.
  */
 export const sizeWithin = (value: unknown, maxBytes: number, maxDepth: number): number | undefined => {
+  const stack: Array<Cursor> = [];
   let size = 0;
-  const stack: Array<{ readonly value: unknown; readonly depth: number }> = [{ value, depth: 0 }];
-  for (let top = stack.pop(); top; top = stack.pop()) {
-    if (!isContainer(top.value)) {
-      if (typeof top.value === "string" && top.value.length + 2 > maxBytes - size) return undefined;
-      size += scalarSize(top.value);
-    } else {
-      if (top.depth >= maxDepth) return undefined;
-      const count = Array.isArray(top.value) ? top.value.length : Object.keys(top.value).length;
-      size += 2 + Math.max(0, count - 1);
-      if (size + count > maxBytes) return undefined;
-      for (const [key, child] of entriesOf(top.value)) {
-        if (typeof key === "string") size += stringSize(key) + 1;
-        stack.push({ value: child, depth: top.depth + 1 });
-      }
+  const enter = (next: unknown): boolean => {
+    if (!isContainer(next)) {
+      if (typeof next === "string" && next.length + 2 > maxBytes - size) return false;
+      size += scalarSize(next);
+      return size <= maxBytes;
     }
-    if (size > maxBytes) return undefined;
+    if (stack.length >= maxDepth) return false;
+    const cursor = cursorOf(next);
+    if (size + cursor.count > maxBytes) return false;
+    size += frameSize(cursor);
+    stack.push(cursor);
+    return size <= maxBytes;
+  };
+  if (!enter(value)) return undefined;
+  for (let top = stack.at(-1); top; top = stack.at(-1)) {
+    if (top.at >= top.count) stack.pop();
+    else if (!enter(childAt(top, top.at++))) return undefined;
   }
   return size;
 };
 
-/** JSON text piece by piece; memory and stack stay small however deep the value is. */
-export function* jsonPieces(value: unknown): Generator<string> {
-  type Frame = { readonly entries: ReadonlyArray<readonly [string | number, unknown]>; at: number; close: string };
-  const stack: Array<Frame> = [];
+/** JSON text piece by piece, strings cut to `maxString` units; the stack stays small however deep the value is. */
+export function* jsonPieces(value: unknown, maxString: number = Number.POSITIVE_INFINITY): Generator<string> {
+  const stack: Array<Cursor> = [];
   const open = (next: unknown): string => {
-    if (!isContainer(next)) return scalarText(next);
-    const list = Array.isArray(next);
-    stack.push({ entries: entriesOf(next), at: 0, close: list ? "]" : "}" });
-    return list ? "[" : "{";
+    if (!isContainer(next))
+      return scalarText(typeof next === "string" && next.length > maxString ? next.slice(0, maxString) : next);
+    const cursor = cursorOf(next);
+    stack.push(cursor);
+    return cursor.keys ? "{" : "[";
   };
   yield open(value);
-  for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
-    const entry = frame.entries[frame.at];
-    if (!entry) {
+  for (let top = stack.at(-1); top; top = stack.at(-1)) {
+    if (top.at >= top.count) {
       stack.pop();
-      yield frame.close;
+      yield top.keys ? "}" : "]";
       continue;
     }
-    const comma = frame.at++ === 0 ? "" : ",";
-    const key = typeof entry[0] === "string" ? `${JSON.stringify(entry[0])}:` : "";
-    yield comma + key + open(entry[1]);
+    const comma = top.at === 0 ? "" : ",";
+    const key = top.keys ? `${JSON.stringify(keyAt(top, top.at))}:` : "";
+    yield comma + key + open(childAt(top, top.at++));
   }
 }
 
@@ -161,13 +192,15 @@ export const sameJson = (left: unknown, right: unknown): boolean => {
   const stack: Array<readonly [unknown, unknown]> = [[left, right]];
   for (let top = stack.pop(); top; top = stack.pop()) {
     const [a, b] = top;
-    if (Object.is(a, b) || a === b) continue;
+    if (a === b) continue;
     if (!isContainer(a) || !isContainer(b) || Array.isArray(a) !== Array.isArray(b)) return false;
-    const entries = entriesOf(a);
-    if (entries.length !== entriesOf(b).length) return false;
-    for (const [key, child] of entries) {
+    const one = cursorOf(a);
+    const two = cursorOf(b);
+    if (one.count !== two.count) return false;
+    for (let i = 0; i < one.count; i++) {
+      const key = keyAt(one, i);
       if (!Object.hasOwn(b, key)) return false;
-      stack.push([child, (b as Record<string | number, unknown>)[key]]);
+      stack.push([childAt(one, i), (b as Readonly<Record<string | number, unknown>>)[key]]);
     }
   }
   return true;
