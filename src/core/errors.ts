@@ -3,58 +3,18 @@
  * message a model can read and act on. Effect hosts catch by tag; Promise hosts
  * are rejected with the same instance. No field ever holds a secret.
  */
-import * as Data from "effect/Data";
+import {
+  type ArgumentIssue,
+  ended,
+  listed,
+  type McpErrorClass,
+  type ProcessEnd,
+  span,
+  tagged,
+  tail,
+} from "./error-class.ts";
 
-/** Common base: `instanceof McpError` holds for every error the public API can raise. */
-export class McpError extends Data.Error<{ readonly message: string; readonly cause?: unknown }> {}
-
-/** Constructor of one error of the family; `server` is always the endpoint's label. */
-export interface McpErrorClass<Tag extends string, Fields> {
-  new (fields: Fields, cause?: unknown): McpError & { readonly _tag: Tag } & Readonly<Fields>;
-}
-
-/** Makes an error class: its tag, and its message from its fields and cause. */
-export const tagged = <Tag extends string, Fields extends object>(
-  tag: Tag,
-  message: (fields: Fields, cause: unknown) => string,
-): McpErrorClass<Tag, Fields> => {
-  class Tagged extends McpError {
-    readonly _tag: Tag = tag;
-    constructor(fields: Fields, cause?: unknown) {
-      const text = message(fields, cause);
-      super(cause === undefined ? { message: text } : { message: text, cause });
-      Object.assign(this, fields);
-    }
-    override get name(): string {
-      return tag;
-    }
-  }
-  return Tagged as unknown as McpErrorClass<Tag, Fields>;
-};
-
-const span = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`);
-const tail = (text: string | undefined): string => (text ? `\nLast lines of its stderr:\n${text}` : "");
-const list = (issues: ReadonlyArray<ArgumentIssue>): string =>
-  issues
-    .slice(0, 8)
-    .map((issue) => `\n- ${issue.pointer || "(root)"}: ${issue.message}`)
-    .join("");
-
-/** One way in which a value breaks its schema. `pointer` is an RFC 6901 JSON Pointer. */
-export interface ArgumentIssue {
-  readonly pointer: string;
-  readonly message: string;
-}
-
-/** How a child process ended and the last it said. Secrets of its environment are masked. */
-export interface ProcessEnd {
-  readonly exitCode?: number | undefined;
-  readonly signal?: string | undefined;
-  readonly stderrTail?: string | undefined;
-}
-
-const ended = (end: ProcessEnd): string =>
-  end.exitCode !== undefined ? ` (exit code ${end.exitCode})` : end.signal ? ` (signal ${end.signal})` : "";
+export { type ArgumentIssue, isMcpError, McpError, type McpErrorClass, type ProcessEnd } from "./error-class.ts";
 
 const InvalidEndpointBase: McpErrorClass<"InvalidEndpoint", { field: string; reason: string; fix: string }> = tagged(
   "InvalidEndpoint",
@@ -236,7 +196,7 @@ export class ToolNotFound extends ToolNotFoundBase {}
 const InvalidArgumentsBase: McpErrorClass<"InvalidArguments", { tool: string; issues: ReadonlyArray<ArgumentIssue> }> =
   tagged(
     "InvalidArguments",
-    (f) => `The arguments of '${f.tool}' do not fit its schema; nothing was sent:${list(f.issues)}`,
+    (f) => `The arguments of '${f.tool}' do not fit its schema; nothing was sent:${listed(f.issues)}`,
   );
 /** The arguments break the tool's own input schema; nothing was sent. */
 export class InvalidArguments extends InvalidArgumentsBase {}
@@ -244,7 +204,10 @@ export class InvalidArguments extends InvalidArgumentsBase {}
 const OutputInvalidBase: McpErrorClass<
   "OutputInvalid",
   { tool: string; issues: ReadonlyArray<ArgumentIssue>; /** The raw result, kept for the host. */ result: unknown }
-> = tagged("OutputInvalid", (f) => `'${f.tool}' ran, but its result does not fit its output schema:${list(f.issues)}`);
+> = tagged(
+  "OutputInvalid",
+  (f) => `'${f.tool}' ran, but its result does not fit its output schema:${listed(f.issues)}`,
+);
 /** The tool ran and its result breaks its own output schema. */
 export class OutputInvalid extends OutputInvalidBase {}
 
@@ -335,5 +298,3 @@ export type RequestError =
 
 /** What can go wrong with one tool call. */
 export type CallError = AcquireError | RequestError | ToolNotFound | InvalidArguments | OutputInvalid;
-
-export const isMcpError = (u: unknown): u is McpError & { readonly _tag: string } => u instanceof McpError;

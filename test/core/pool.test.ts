@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
+import type { McpError } from "../../src/core/errors.ts";
 import { make, type McpRuntime, ports, type RuntimeOptions } from "../../src/effect.ts";
 import type { McpEvent } from "../../src/core/events.ts";
 import { ScriptedEndpoint, scriptedEngine, scriptedTransport } from "../support/scripted-endpoint.ts";
@@ -35,7 +36,7 @@ describe("client pool", () => {
     Effect.gen(function* () {
       const runtime = yield* runtimeWith();
       const endpoint = new ScriptedEndpoint("one");
-      const gate = yield* Deferred.make<void>();
+      const gate = yield* Deferred.make<void, McpError>();
       endpoint.attempts = [gate];
       endpoint.answer = (_method, params) => ({ content: [{ type: "text", text: JSON.stringify(params) }] });
       yield* runtime.attach("one", endpoint);
@@ -55,7 +56,7 @@ describe("client pool", () => {
     Effect.gen(function* () {
       const runtime = yield* runtimeWith();
       const endpoint = new ScriptedEndpoint("shared");
-      const gate = yield* Deferred.make<void>();
+      const gate = yield* Deferred.make<void, McpError>();
       endpoint.attempts = [gate];
       const first = yield* Effect.forkChild(Effect.scoped(runtime.client(endpoint)));
       yield* settle;
@@ -105,7 +106,7 @@ describe("client pool", () => {
       yield* TestClock.adjust("119 seconds");
       expect((yield* use)._tag).toBe("CircuitOpen");
       yield* TestClock.adjust("1 second");
-      const gate = yield* Deferred.make<void>();
+      const gate = yield* Deferred.make<void, McpError>();
       endpoint.attempts = [gate];
       const probes = yield* Effect.forEach(Array.from({ length: 10 }), () =>
         Effect.forkChild(Effect.scoped(runtime.client(endpoint))),
