@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { SchemaRejected } from "../../../src/core/errors.ts";
 import { inlineRefs } from "../../../src/plugins/schemas/inline-refs.ts";
 import { inlineReferences } from "../../../src/plugins/schemas/references/inline.ts";
-import { checkOf, compare } from "../../corpus/equivalence.ts";
+import { compare, interpretedCheckOf } from "../../corpus/equivalence.ts";
 import { ownGroups, suiteGroups } from "../../corpus/read.ts";
 import { hostile } from "./hostile.ts";
 import { anyJson, schemaWithReferences } from "./arbitrary.ts";
@@ -221,7 +221,7 @@ describe("properties", () => {
         expect(JSON.stringify(schema)).toBe(before);
         expect(dangling(written)).toEqual([]);
         expect(JSON.stringify(inlineReferences(written, "tool").schema)).toBe(JSON.stringify(written));
-        const [original, inlined] = [checkOf("draft2020-12", schema), checkOf("draft2020-12", written)];
+        const [original, inlined] = [interpretedCheckOf(schema), interpretedCheckOf(written)];
         for (const instance of instances) {
           const verdict = original(instance);
           if (verdict !== undefined) expect(inlined(instance)).toBe(verdict);

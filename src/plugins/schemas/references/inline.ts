@@ -77,7 +77,7 @@ const shorten = (slots: ReadonlyArray<Slot>, diagnose: (message: string) => void
       done.add(slot);
       const next = after(slot);
       if (!next || !path.has(next)) continue;
-      diagnose(`a reference to ${JSON.stringify(slot.target!.name)} only leads back to itself; any object is allowed`);
+      diagnose(`a reference to ${JSON.stringify(slot.target!.name)} only leads back to itself`);
       slot.target = undefined;
     }
     for (const slot of [...path].toReversed()) {
@@ -101,13 +101,18 @@ const plainName = (name: string): string => name.replace(/[^\w.-]/g, "_").replac
  * The schema without references, where that is possible: targets are written out in place,
  * except those on a cycle, and except all of them when the whole would be over the budget;
  * these stay `$ref`s into `$defs`. Identity keywords and `$comment` go. The input is not altered.
+ * `unresolved` stands where a reference points outside or nowhere.
  *
  * @throws SchemaRejected only for a schema of more than 20,000 subschemas.
  */
-export const inlineReferences = (schema: JsonSchema, tool: string): Inlined => {
+export const inlineReferences = (
+  schema: JsonSchema,
+  tool: string,
+  unresolved: JsonSchema = { type: "object" },
+): Inlined => {
   const diagnostics = new Set<string>();
   const diagnose = (message: string): void => void diagnostics.add(message);
-  const { root, targets } = readTemplates(readDocument(schema), tool, diagnose);
+  const { root, targets } = readTemplates(readDocument(schema), tool, unresolved, diagnose);
   const slots = targets.flatMap((target) => target.slots.map(({ slot }) => slot));
   shorten(slots, diagnose);
 
@@ -132,7 +137,7 @@ export const inlineReferences = (schema: JsonSchema, tool: string): Inlined => {
   };
 
   const fill = (slot: Slot, target: Target | undefined): Subschema =>
-    target ? annotate(write(target.template), slot.annotations) : { type: "object", ...slot.annotations };
+    target ? annotate(write(target.template), slot.annotations) : { ...unresolved, ...slot.annotations };
   const write = (template: Subschema | Slot): Subschema => {
     if (!(template instanceof Slot)) return isObject(template) ? mapSubschemas(template, write) : template;
     const { target, annotations } = template;

@@ -63,9 +63,6 @@ const annotation: ReadonlySet<string> = new Set([
   "writeOnly",
 ]);
 
-/** What stands where a reference cannot be followed. */
-const anyObject: JsonSchema = { type: "object" };
-
 const encoder = new TextEncoder();
 const bytesOf = (value: unknown): number => {
   const json = JSON.stringify(value) ?? "null";
@@ -96,6 +93,7 @@ const enter = (resource: Resource, bindings: Bindings): Bindings => {
 export const readTemplates = (
   document: Document,
   tool: string,
+  unresolved: JsonSchema,
   diagnose: (message: string) => void,
 ): { readonly root: Target; readonly targets: ReadonlyArray<Target> } => {
   const targets: Array<Target> = [];
@@ -137,8 +135,10 @@ export const readTemplates = (
   const refer = (keyword: string, value: unknown, annotations: JsonSchema, place: Place): Subschema | Slot => {
     const found = typeof value === "string" ? locate(keyword, value, place) : undefined;
     if (!found) {
-      diagnose(`${keyword} ${JSON.stringify(value)} points at nothing in this schema; any object is allowed there`);
-      return { ...anyObject, ...annotations };
+      diagnose(
+        `${keyword} ${JSON.stringify(value)} points at nothing in this schema; ${JSON.stringify(unresolved)} stands there`,
+      );
+      return { ...unresolved, ...annotations };
     }
     if (isObject(found.schema)) {
       return new Slot(targetOf(found.schema, found.name, found.resource, place.bindings), annotations);
