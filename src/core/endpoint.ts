@@ -30,7 +30,8 @@ export const endpointName = (endpoint: McpEndpoint): string => endpoint.name || 
 const fault = (field: string, reason: string, fix: string): InvalidEndpoint =>
   new InvalidEndpoint({ field, reason, fix });
 
-const validTimeout = (endpoint: McpEndpoint): InvalidEndpoint | undefined => {
+/** The fault of an endpoint's `requestTimeout`, for `validate` of any kind of endpoint. */
+export const validTimeout = (endpoint: McpEndpoint): InvalidEndpoint | undefined => {
   if (endpoint.requestTimeout === undefined) return undefined;
   try {
     if (Duration.toMillis(Duration.fromInputUnsafe(endpoint.requestTimeout)) > 0) return undefined;

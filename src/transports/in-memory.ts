@@ -3,7 +3,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import type { TransportPlugin } from "../core/contracts.ts";
-import type { Era, McpEndpoint } from "../core/endpoint.ts";
+import { type Era, type McpEndpoint, validTimeout } from "../core/endpoint.ts";
 import { ConnectFailed, InvalidEndpoint, isMcpError } from "../core/errors.ts";
 
 export interface InMemoryEndpointOptions {
@@ -28,7 +28,7 @@ const numberOf = (connect: object): number => {
   return number;
 };
 
-/** A server embedded in the host's process. */
+/** A server embedded in the host's process. Messages are handed over as they are, not copied. */
 export class InMemoryEndpoint implements McpEndpoint {
   readonly transportType = "in-memory" as const;
   readonly endpointId: string;
@@ -53,7 +53,7 @@ export class InMemoryEndpoint implements McpEndpoint {
       const fix = "Give a function that starts a server on the transport it receives.";
       return new InvalidEndpoint({ field: "connect", reason: `of '${this.name}' is no function`, fix });
     }
-    return undefined;
+    return validTimeout(this);
   }
 }
 

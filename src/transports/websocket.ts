@@ -7,7 +7,7 @@ import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import type { McpTransport, TransportContext, TransportPlugin } from "../core/contracts.ts";
-import type { Era, McpEndpoint } from "../core/endpoint.ts";
+import { type Era, type McpEndpoint, validTimeout } from "../core/endpoint.ts";
 import { ConnectFailed, ConnectionLost, InvalidEndpoint, MessageTooLarge } from "../core/errors.ts";
 import { normalizeUrl } from "../core/identity.ts";
 
@@ -46,7 +46,7 @@ export class WebSocketEndpoint implements McpEndpoint {
     if (!parsed) return new InvalidEndpoint({ field: "url", reason: "is not a URL", fix });
     if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:")
       return new InvalidEndpoint({ field: "url", reason: `has the scheme '${parsed.protocol}'`, fix });
-    return undefined;
+    return validTimeout(this);
   }
 }
 

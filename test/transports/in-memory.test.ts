@@ -64,6 +64,8 @@ describe("in-memory endpoints", () => {
     expect(nameless.validate()).toBeInstanceOf(InvalidEndpoint);
     expect(nameless.validate()?.message).toContain("'name'");
     expect(helpless.validate()?.message).toContain("'connect'");
+    const hasty = new InMemoryEndpoint({ name: "x", connect: server, requestTimeout: -1 });
+    expect(hasty.validate()?.message).toContain("'requestTimeout'");
   });
 });
 

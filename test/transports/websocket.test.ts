@@ -76,6 +76,8 @@ describe("WebSocketEndpoint", () => {
   it("refuses other schemes and what is no URL", () => {
     expect(new WebSocketEndpoint({ url: "https://host/mcp" }).validate()).toBeInstanceOf(InvalidEndpoint);
     expect(new WebSocketEndpoint({ url: "nowhere" }).validate()?.message).toContain("'url'");
+    const hasty = new WebSocketEndpoint({ url: "ws://host/mcp", requestTimeout: 0 });
+    expect(hasty.validate()?.message).toContain("'requestTimeout'");
   });
 
   it("shares the HTTP gate", () => {

@@ -39,7 +39,7 @@ interface Call {
 }
 
 /** The error of an aborted request: the signal's own reason where it is one of ours. */
-export const aborted = (signal: AbortSignal): McpError => {
+const aborted = (signal: AbortSignal): McpError => {
   const reason: unknown = signal.reason;
   if (isMcpError(reason)) return reason;
   const why = typeof reason === "string" ? reason : reason instanceof Error ? reason.message : "the caller gave up";
@@ -118,9 +118,8 @@ export const makeCalls = ({ server, transportType, transport, diagnose }: CallsC
         const onAbort = () => cancel(id, signal);
         pending.set(id, { method, resolve, reject, signal, onAbort, onProgress });
         signal.addEventListener("abort", onAbort);
-        const sent = onProgress
-          ? { ...params, _meta: { ...(params?.["_meta"] as Json | undefined), progressToken: id } }
-          : params;
+        const meta = params?.["_meta"];
+        const sent = onProgress ? { ...params, _meta: { ...(isRecord(meta) && meta), progressToken: id } } : params;
         post({ jsonrpc: "2.0", id, method, ...(sent && { params: sent }) }, (cause) =>
           take(id)?.reject(sendFailure(cause)),
         );
@@ -142,7 +141,8 @@ export const makeCalls = ({ server, transportType, transport, diagnose }: CallsC
       const call = take(id);
       if (call === undefined) {
         const which = id !== undefined && id <= lastId ? "is done" : "was never sent";
-        const said = isRecord(error) ? `: ${String(error["message"]).slice(0, 200)}` : "";
+        const text = isRecord(error) ? error["message"] : undefined;
+        const said = typeof text === "string" ? `: ${text.slice(0, 200)}` : "";
         return diagnose(`ignored an ${error ? "error" : "answer"} for a request that ${which}${said}`);
       }
       if (error !== undefined) call.reject(answeredError(server, error));

@@ -26,8 +26,8 @@ class HostSide extends Protocol<Request, Notification, Result> {
 export interface LegacySession extends Pick<Calls, "request" | "notify"> {
   /** Starts the transport; settles when messages can be sent. */
   readonly start: () => Promise<void>;
-  /** What came in so far: messages, and things that are none. */
-  readonly heard: { readonly messages: number; readonly garbage: number };
+  /** Whether something came in that is no MCP message. */
+  readonly heardGarbage: () => boolean;
   readonly isOpen: () => boolean;
   /** From here on the listener hears of the end. */
   readonly established: () => void;
@@ -37,7 +37,7 @@ export interface LegacySession extends Pick<Calls, "request" | "notify"> {
 
 export const makeSession = (options: EngineConnectOptions): LegacySession => {
   const { endpoint, name: server, transport, listener } = options;
-  const heard = { messages: 0, garbage: 0 };
+  let garbage = false;
   let open = true;
   let established = false;
   let lastError: Error | undefined;
@@ -62,7 +62,7 @@ export const makeSession = (options: EngineConnectOptions): LegacySession => {
   };
 
   const noise = (message: string): void => {
-    heard.garbage++;
+    garbage = true;
     diagnose(message);
   };
 
@@ -78,20 +78,19 @@ export const makeSession = (options: EngineConnectOptions): LegacySession => {
   };
 
   const onRequest = (id: unknown, method: string, params: unknown): void => {
+    if (typeof id !== "string" && typeof id !== "number")
+      return noise(`ignored a ${method} request with a malformed id`);
     const request = { jsonrpc: "2.0" as const, id: JSON.stringify(id), method, ...(params != null && { params }) };
-    if ((typeof id === "string" || typeof id === "number") && isJSONRPCRequest(request)) channel.onmessage?.(request);
-    else {
-      noise(`refused a malformed ${method} request`);
-      const error = { code: -32600, message: "Invalid request" };
-      transport.send({ jsonrpc: "2.0", id: id as string, error }).catch(() => {});
-    }
+    if (isJSONRPCRequest(request)) return channel.onmessage?.(request);
+    noise(`refused a malformed ${method} request`);
+    const error = { code: -32600, message: "Invalid request" };
+    transport.send({ jsonrpc: "2.0", id, error }).catch((cause) => diagnose(`an answer could not be sent: ${cause}`));
   };
 
   const onMessage = (message: unknown): void => {
     if (!open) return;
     lastError = undefined;
     if (!isRecord(message)) return noise("ignored a message that is no object");
-    heard.messages++;
     const { id, method } = message;
     try {
       if (typeof method === "string") {
@@ -136,7 +135,7 @@ export const makeSession = (options: EngineConnectOptions): LegacySession => {
     request: calls.request,
     notify: calls.notify,
     start: () => host.connect(channel),
-    heard,
+    heardGarbage: () => garbage,
     isOpen: () => open,
     established: () => {
       established = true;

@@ -4,7 +4,7 @@
  */
 import type { EngineConnectOptions, EngineSession, ProtocolEngine, ServerCapabilities } from "../../core/contracts.ts";
 import { ConnectFailed, type ConnectPhase, HttpFailed, isMcpError, type McpError } from "../../core/errors.ts";
-import { ConnectionLost, ProtocolError } from "../../core/errors.ts";
+import { ConnectionLost, PluginFailed, ProtocolError } from "../../core/errors.ts";
 import { isRecord, type Json } from "./legacy-calls.ts";
 import type { LegacySession } from "./legacy-session.ts";
 
@@ -34,7 +34,7 @@ const listedVersions = (error: unknown, offered: string): ReadonlyArray<string> 
 /** Says why the handshake did not end well; errors that are exact already stay as they are. */
 const explain = (cause: unknown, session: LegacySession, signal: AbortSignal, fail: Fail): McpError => {
   if (cause instanceof ConnectFailed) return cause;
-  const garbage = session.heard.garbage > 0 ? ", and what it sent is not MCP" : "";
+  const garbage = session.heardGarbage() ? ", and what it sent is not MCP" : "";
   const fix = garbage ? GARBAGE_FIX : undefined;
   if (signal.aborted)
     return isMcpError(signal.reason)
@@ -44,6 +44,7 @@ const explain = (cause: unknown, session: LegacySession, signal: AbortSignal, fa
     return fail("handshake", `it ended before it answered initialize (${cause.reason})${garbage}`, cause, fix);
   if (cause instanceof ProtocolError)
     return fail("handshake", `it refused initialize with error ${cause.code}: ${cause.reason}`, cause);
+  if (cause instanceof PluginFailed) return fail("transport", cause.reason, cause);
   if (isMcpError(cause)) return cause;
   return fail("transport", cause instanceof Error ? cause.message : String(cause), cause);
 };

@@ -240,6 +240,14 @@ describe("the legacy handshake", () => {
     expect(error).toMatchObject({ _tag: "ConnectFailed", phase: "transport", reason: "no route" });
   });
 
+  it("a transport that rejects with something untyped is a ConnectFailed with the process's facts", async () => {
+    const peer = rawPeer();
+    peer.end = { stderrTail: "boom" };
+    peer.refuse = () => new Error("odd");
+    const error = await rejection(connectEngine(legacyEngine, peer.transport));
+    expect(error).toMatchObject({ _tag: "ConnectFailed", phase: "transport", reason: "odd", stderrTail: "boom" });
+  });
+
   it("typed errors of the transport stay as they are", async () => {
     const unauthorized = new Unauthorized({ server: "peer", reason: "unauthenticated" });
     const peer = rawPeer();
