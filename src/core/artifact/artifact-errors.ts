@@ -1,5 +1,5 @@
 /** Errors of reading artifacts; part of the family of core/errors.ts. */
-import { type McpErrorClass, tagged } from "../errors.ts";
+import { type McpErrorClass, tagged } from "../error-class.ts";
 
 const ArtifactNotFoundBase: McpErrorClass<"ArtifactNotFound", { ref: string }> = tagged(
   "ArtifactNotFound",
