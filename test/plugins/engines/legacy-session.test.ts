@@ -444,6 +444,14 @@ describe("the end of a session", () => {
     expect(closed[0]?.message).toContain("1008");
   });
 
+  it("an error that the connection survived is not the reason", async () => {
+    const { peer, closed } = await greeted(legacyEngine);
+    peer.transport.onerror?.(new Error("one odd line"));
+    peer.say({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+    peer.hangUp();
+    expect(closed[0]).toMatchObject({ reason: "the server closed the connection" });
+  });
+
   it("close() fails what is in flight and tells the listener once, without an error", async () => {
     const { ask, session, peer, closed } = await greeted(legacyEngine);
     const failed = rejection(ask("a"));
