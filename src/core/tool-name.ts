@@ -44,19 +44,3 @@ export const exposedName = (handle: string, tool: string, max: number = toolName
   const body = cut + separator + back.slice(0, room - cut.length);
   return `${body}_${digest(JSON.stringify([handle, tool]), suffixLength)}`;
 };
-
-/**
- * Exposed name to entry, for a whole catalog. Entries with the same handle and tool are
- * the same tool to a model: the first one given is kept.
- */
-export const exposeNames = <E extends { readonly handle: string; readonly tool: string }>(
-  entries: Iterable<E>,
-  max: number = toolNameMax,
-): ReadonlyMap<string, E> => {
-  const names = new Map<string, E>();
-  for (const entry of entries) {
-    const name = exposedName(entry.handle, entry.tool, max);
-    if (!names.has(name)) names.set(name, entry);
-  }
-  return names;
-};
