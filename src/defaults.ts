@@ -1,6 +1,7 @@
 /** The one list of built-in plugins. A host's plugin of the same kind replaces one. */
 import type { Builtins } from "./core/bridge.ts";
 import * as Ports from "./core/ports.ts";
+import { schemaValidator } from "./plugins/schemas/validator.ts";
 import { legacyEngine } from "./plugins/engines/legacy.ts";
 import { inlineRefs } from "./plugins/schemas/inline-refs.ts";
 import { inMemoryTransport } from "./transports/in-memory.ts";
@@ -11,4 +12,5 @@ export const defaults: Builtins = new Map<string, unknown>([
   [Ports.transports.name, [inMemoryTransport, websocketTransport]],
   [Ports.engines.name, [legacyEngine]],
   [Ports.schemaNormalizers.name, [inlineRefs]],
+  [Ports.schemaValidator.name, schemaValidator],
 ]);

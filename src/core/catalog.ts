@@ -7,7 +7,7 @@ import type { ConnectorRegistry } from "./connector-registry.ts";
 import { ToolNotFound } from "./errors.ts";
 import { digest } from "./identity.ts";
 import type { Provider } from "./provider.ts";
-import { exposedName, toolNameMax } from "./tool-name.ts";
+import { exposedName, legalName, toolNameMax } from "./tool-name.ts";
 
 /** A tool as a model is shown it. */
 export interface ToolDefinition {
@@ -53,7 +53,7 @@ const decide = (policies: ReadonlyArray<CatalogPolicy>, provider: Provider): str
     const { handle, description, raw } = provider;
     const decision = policy.decide({ handle, name: provider.tool, description, annotations: raw.annotations });
     if (decision === "hide") return undefined;
-    if (typeof decision === "object") name = exposedName("", decision.rename).replace(/^__/, "");
+    if (typeof decision === "object") name = legalName(decision.rename);
   }
   return name;
 };

@@ -44,3 +44,9 @@ export const exposedName = (handle: string, tool: string, max: number = toolName
   const body = cut + separator + back.slice(0, room - cut.length);
   return `${body}_${digest(JSON.stringify([handle, tool]), suffixLength)}`;
 };
+
+/** A name a host chose for a tool, made to fit: unchanged where it already does, else with a digest of it. */
+export const legalName = (name: string, max: number = toolNameMax): string =>
+  name.length <= max && fitting.test(name)
+    ? name
+    : `${clean(name).slice(0, max - suffixLength - 1)}_${digest(name, suffixLength)}`;

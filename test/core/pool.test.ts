@@ -2,34 +2,15 @@ import { describe, expect, it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import type * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
 import type { McpError } from "../../src/core/errors.ts";
-import { make, type McpRuntime, ports, type RuntimeOptions } from "../../src/effect.ts";
+import type { McpRuntime } from "../../src/effect.ts";
 import type { McpEvent } from "../../src/core/events.ts";
-import { ScriptedEndpoint, scriptedEngine, scriptedTransport } from "../support/scripted-endpoint.ts";
-
-const runtimeWith = (
-  settings: RuntimeOptions["settings"] = {},
-  events: Array<McpEvent> = [],
-): Effect.Effect<McpRuntime, unknown, Scope.Scope> =>
-  make({
-    settings,
-    setup: (c) => {
-      c.registerInstance(ports.transports.token, scriptedTransport());
-      c.registerInstance(ports.engines.token, scriptedEngine);
-      c.registerInstance(ports.observers.token, { on: (event: McpEvent) => void events.push(event) });
-    },
-  });
+import { runtimeWith, settle } from "../support/runtime-with.ts";
+import { ScriptedEndpoint } from "../support/scripted-endpoint.ts";
 
 const state = (runtime: McpRuntime, server: string) =>
   Effect.map(runtime.health, (health) => health.endpoints.find((endpoint) => endpoint.server === server));
-
-/** Lets fibers and promises that are ready run, without any time of the clock passing. */
-const settle = Effect.andThen(
-  Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 0))),
-  TestClock.adjust(0),
-);
 
 describe("client pool", () => {
   it.effect("opens one connection for 50 callers at once", () =>
@@ -89,7 +70,7 @@ describe("client pool", () => {
   it.effect("fails fast for the cool-down, then lets exactly one probe through", () =>
     Effect.gen(function* () {
       const events: Array<McpEvent> = [];
-      const runtime = yield* runtimeWith({}, events);
+      const runtime = yield* runtimeWith({ events });
       const endpoint = new ScriptedEndpoint("dead");
       endpoint.attempts = ["fail"];
       const use = Effect.flip(Effect.scoped(runtime.client(endpoint)));
@@ -137,7 +118,7 @@ describe("client pool", () => {
 
   it.effect("C-012: a server that never answers fails at the deadline, its neighbour is usable at once", () =>
     Effect.gen(function* () {
-      const runtime = yield* runtimeWith({ connectTimeout: 500 });
+      const runtime = yield* runtimeWith({ settings: { connectTimeout: 500 } });
       const silent = new ScriptedEndpoint("silent");
       silent.attempts = ["hang"];
       const healthy = new ScriptedEndpoint("healthy");
@@ -195,7 +176,7 @@ describe("client pool", () => {
 
   it.effect("C-083: the idle timer starts at the last release and never ends a client in use", () =>
     Effect.gen(function* () {
-      const runtime = yield* runtimeWith({ idleTimeout: 1000 });
+      const runtime = yield* runtimeWith({ settings: { idleTimeout: 1000 } });
       const endpoint = new ScriptedEndpoint("idle");
       yield* runtime.attach("idle", endpoint);
       const callOne = yield* Effect.forkChild(runtime.callTool({ tool: "idle__echo" }));
@@ -225,7 +206,7 @@ describe("client pool", () => {
 
   it.effect("C-083: a borrowed but silent client is not reaped", () =>
     Effect.gen(function* () {
-      const runtime = yield* runtimeWith({ idleTimeout: 1000 });
+      const runtime = yield* runtimeWith({ settings: { idleTimeout: 1000 } });
       const endpoint = new ScriptedEndpoint("borrowed");
       yield* Effect.scoped(
         Effect.gen(function* () {
@@ -242,7 +223,7 @@ describe("client pool", () => {
 
   it.effect("evicts the longest idle subprocess to make room for another", () =>
     Effect.gen(function* () {
-      const runtime = yield* runtimeWith({ stdioProcessMax: 2 });
+      const runtime = yield* runtimeWith({ settings: { stdioProcessMax: 2 } });
       const [a, b, c] = ["a", "b", "c"].map((name) => new ScriptedEndpoint(name)) as [
         ScriptedEndpoint,
         ScriptedEndpoint,
@@ -259,7 +240,7 @@ describe("client pool", () => {
 
   it.effect("waits for a subprocess slot as part of the connect deadline, then says Overloaded", () =>
     Effect.gen(function* () {
-      const runtime = yield* runtimeWith({ stdioProcessMax: 1 });
+      const runtime = yield* runtimeWith({ settings: { stdioProcessMax: 1 } });
       const a = new ScriptedEndpoint("holder");
       const b = new ScriptedEndpoint("waiter");
       const held = yield* Deferred.make<void>();
@@ -305,7 +286,7 @@ describe("client pool", () => {
   it.effect("tells observers what happened, in order", () =>
     Effect.gen(function* () {
       const events: Array<McpEvent> = [];
-      const runtime = yield* runtimeWith({ idleTimeout: 1000 }, events);
+      const runtime = yield* runtimeWith({ settings: { idleTimeout: 1000 }, events });
       const endpoint = new ScriptedEndpoint("seen");
       endpoint.answer = () => ({ content: [], isError: true });
       yield* runtime.attach("seen", endpoint);

@@ -111,6 +111,11 @@ export const connect = (
     let phase: ConnectPhase = "transport";
     let transport: McpTransport | undefined;
     let client: LiveClient | undefined;
+    let oddity: string | undefined;
+    const diagnose = (message: string): void => {
+      oddity = message;
+      sink.onDiagnostic(message);
+    };
 
     const listener: SessionListener = {
       onNotification: (method, params) => {
@@ -120,7 +125,7 @@ export const connect = (
         client?.markClosed(error);
         sink.onClose(client, error);
       },
-      onDiagnostic: sink.onDiagnostic,
+      onDiagnostic: diagnose,
     };
 
     const attempt = Effect.gen(function* () {
@@ -134,7 +139,7 @@ export const connect = (
               name: server,
               settings,
               era: engine.era,
-              diagnose: sink.onDiagnostic,
+              diagnose,
               authorize,
             }) as never,
         ),
@@ -177,7 +182,7 @@ export const connect = (
         server,
         endpointId: endpoint.endpointId,
         phase,
-        reason: "the server gave no answer in time",
+        reason: `the server gave no answer in time${oddity === undefined ? "" : `, though ${oddity}`}`,
         fix: "Check that it speaks MCP on this transport, or raise the setting 'connectTimeout'.",
         elapsed: (yield* Clock.currentTimeMillis) - startedAt,
         stderrTail: transport?.end?.().stderrTail,
