@@ -1,0 +1,181 @@
+/**
+ * From a protected server's URL to its authorization server: protected resource
+ * metadata (RFC 9728), then authorization server metadata (RFC 8414, OpenID Connect Discovery).
+ */
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Schema from "effect/Schema";
+import { AuthorizationDiscoveryFailed } from "../../core/errors.ts";
+import type { Mask } from "./masking.ts";
+import { exchange, type HttpAnswer, jsonObject } from "./oauth-http.ts";
+import {
+  covers,
+  isSecure,
+  resourceMetadataUrls,
+  resourceOf,
+  sameIssuer,
+  serverMetadataUrls,
+  shown,
+} from "./url-rules.ts";
+
+const strings = Schema.optional(Schema.Array(Schema.String));
+const text = Schema.optional(Schema.String);
+const flag = Schema.optional(Schema.Boolean);
+
+const ResourceMetadata = Schema.Struct({
+  resource: Schema.String,
+  authorization_servers: strings,
+  scopes_supported: strings,
+});
+
+const ServerMetadata = Schema.Struct({
+  issuer: text,
+  token_endpoint: Schema.String,
+  authorization_endpoint: text,
+  registration_endpoint: text,
+  scopes_supported: strings,
+  code_challenge_methods_supported: strings,
+  token_endpoint_auth_methods_supported: strings,
+  token_endpoint_auth_signing_alg_values_supported: strings,
+  dpop_signing_alg_values_supported: strings,
+  authorization_response_iss_parameter_supported: flag,
+  client_id_metadata_document_supported: flag,
+});
+
+/** Metadata of an authorization server (RFC 8414 section 2); the issuer was checked. */
+export interface AuthorizationServer {
+  readonly issuer: string;
+  readonly token_endpoint: string;
+  readonly authorization_endpoint?: string | undefined;
+  readonly registration_endpoint?: string | undefined;
+  readonly scopes_supported?: ReadonlyArray<string> | undefined;
+  readonly code_challenge_methods_supported?: ReadonlyArray<string> | undefined;
+  readonly token_endpoint_auth_methods_supported?: ReadonlyArray<string> | undefined;
+  readonly token_endpoint_auth_signing_alg_values_supported?: ReadonlyArray<string> | undefined;
+  readonly dpop_signing_alg_values_supported?: ReadonlyArray<string> | undefined;
+  readonly authorization_response_iss_parameter_supported?: boolean | undefined;
+  readonly client_id_metadata_document_supported?: boolean | undefined;
+}
+
+export interface Discovered {
+  /** The resource indicator, letter by letter as published (RFC 8707 section 2). */
+  readonly resource: string;
+  readonly scopes: ReadonlyArray<string> | undefined;
+  readonly authorizationServer: AuthorizationServer;
+}
+
+export interface DiscoveryRequest {
+  /** Label for messages. */
+  readonly server: string;
+  readonly mask: Mask;
+  /** URL of the protected server. */
+  readonly url: string;
+  /** `resource_metadata` of the challenge. */
+  readonly challenged?: string | undefined;
+  /** The issuer the credential is registered at; no other is used. */
+  readonly issuer?: string | undefined;
+  /** Without any metadata, use `/authorize`, `/token` and `/register` of the origin (MCP 2025-03-26). */
+  readonly guess?: boolean | undefined;
+}
+
+const failed = (request: DiscoveryRequest, url: string, reason: string, retryable = false) =>
+  new AuthorizationDiscoveryFailed({
+    server: request.server,
+    url: shown(url),
+    reason: request.mask(reason),
+    retryable,
+  });
+
+/** A document that may be there: any 3xx, 4xx or something else than JSON says it is not, 5xx and silence fail. */
+const fetchDocument = (request: DiscoveryRequest, url: string) =>
+  exchange(url, { headers: { Accept: "application/json" } }).pipe(
+    Effect.mapError((fault) => failed(request, url, fault.reason, fault.retryable)),
+    Effect.filterOrFail(
+      (answer: HttpAnswer) => answer.status < 500,
+      (answer) => failed(request, url, `answers HTTP ${answer.status}`, true),
+    ),
+    Effect.map(({ status, text: body }) => (status === 200 ? jsonObject(body) : undefined)),
+  );
+
+const findResource = (request: DiscoveryRequest) =>
+  Effect.gen(function* () {
+    const { url, challenged } = request;
+    for (const candidate of new Set([
+      ...(challenged === undefined ? [] : [challenged]),
+      ...resourceMetadataUrls(url),
+    ])) {
+      const document = yield* fetchDocument(request, candidate);
+      const metadata = Option.getOrUndefined(Schema.decodeUnknownOption(ResourceMetadata)(document));
+      if (!metadata) continue;
+      if (!covers(metadata.resource, url)) {
+        const reason = `describes the resource '${metadata.resource}', which does not cover ${shown(url)}`;
+        return yield* failed(request, candidate, reason);
+      }
+      return { metadata, from: candidate };
+    }
+    return undefined;
+  });
+
+/** A secret goes to these, so each has to be secure wherever the metadata came from. */
+const insecureEndpoint = (metadata: typeof ServerMetadata.Type): string | undefined =>
+  (["token_endpoint", "authorization_endpoint", "registration_endpoint"] as const).find((name) => {
+    const endpoint = metadata[name];
+    return endpoint !== undefined && !isSecure(endpoint);
+  });
+
+/** Metadata of one issuer. A document without issuer, or of another one, is not used (RFC 8414 section 3.3). */
+export const findAuthorizationServer = (
+  request: DiscoveryRequest,
+  issuer: string,
+): Effect.Effect<AuthorizationServer | undefined, AuthorizationDiscoveryFailed> =>
+  Effect.gen(function* () {
+    if (!isSecure(issuer)) return yield* failed(request, issuer, "is neither https nor on this machine");
+    let refused: AuthorizationDiscoveryFailed | undefined;
+    for (const url of serverMetadataUrls(issuer)) {
+      const document = yield* fetchDocument(request, url);
+      const metadata = Option.getOrUndefined(Schema.decodeUnknownOption(ServerMetadata)(document));
+      if (!metadata) continue;
+      if (metadata.issuer === undefined || !sameIssuer(issuer, metadata.issuer)) {
+        const other = metadata.issuer === undefined ? "none" : `'${metadata.issuer}'`;
+        refused ??= failed(request, url, `is to describe the issuer '${issuer}' and names ${other}`);
+        continue;
+      }
+      const insecure = insecureEndpoint(metadata);
+      if (insecure) return yield* failed(request, url, `has a ${insecure} that is neither https nor on this machine`);
+      return { ...metadata, issuer: metadata.issuer };
+    }
+    if (refused) return yield* refused;
+    return undefined;
+  });
+
+const guessed = (origin: string): AuthorizationServer => ({
+  issuer: origin,
+  token_endpoint: `${origin}/token`,
+  authorization_endpoint: `${origin}/authorize`,
+  registration_endpoint: `${origin}/register`,
+  code_challenge_methods_supported: ["S256"],
+});
+
+/** The whole way. Without protected resource metadata the server's origin is the issuer. */
+export const discover = (request: DiscoveryRequest): Effect.Effect<Discovered, AuthorizationDiscoveryFailed> =>
+  Effect.gen(function* () {
+    const found = yield* findResource(request);
+    const { origin } = new URL(request.url);
+    const named = found?.metadata.authorization_servers ?? [];
+    const wanted = request.issuer;
+    const issuer =
+      wanted === undefined ? (named[0] ?? origin) : (named.find((one) => sameIssuer(one, wanted)) ?? wanted);
+    if (wanted !== undefined && named.length > 0 && !named.some((one) => sameIssuer(one, wanted))) {
+      const reason = `names ${named.map((one) => `'${one}'`).join(", ")}, and the credential belongs to '${wanted}'`;
+      return yield* failed(request, found!.from, reason);
+    }
+    const authorizationServer =
+      (yield* findAuthorizationServer(request, issuer)) ??
+      (request.guess && named.length === 0 && issuer === origin ? guessed(origin) : undefined);
+    if (!authorizationServer) return yield* failed(request, issuer, "publishes no usable metadata");
+    return {
+      resource: found?.metadata.resource ?? resourceOf(request.url),
+      scopes: found?.metadata.scopes_supported,
+      authorizationServer,
+    };
+  });
