@@ -1,0 +1,183 @@
+/**
+ * A loopback HTTP server for tests: it records every request and answers as the test says,
+ * down to single bytes and destroyed sockets, or as a well-behaved MCP server would.
+ */
+import * as Http from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { answerMcp, type McpBehaviour } from "./scripted-http-mcp.ts";
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Http.IncomingHttpHeaders;
+  readonly body: string;
+  /** The body as JSON, when it is. */
+  readonly rpc: any;
+}
+
+/** A started event stream. */
+export interface EventWriter {
+  /** True once the other side let go. */
+  readonly closed: boolean;
+  /** Writes one event; `data` that is no string is written as JSON. */
+  readonly event: (event: { data?: unknown; id?: string; event?: string; retry?: number }) => void;
+  readonly raw: (chunk: string | Uint8Array) => void;
+  readonly end: () => void;
+  /** Cuts the connection. */
+  readonly destroy: () => void;
+}
+
+/** One request and the ways to answer it. */
+export interface HttpExchange {
+  readonly request: RecordedRequest;
+  readonly server: ScriptedHttp;
+  readonly json: (value: unknown, status?: number, headers?: Record<string, string>) => void;
+  readonly text: (status: number, body?: string, headers?: Record<string, string>) => void;
+  readonly stream: (headers?: Record<string, string>) => EventWriter;
+  /** Answers the JSON-RPC request with a result, as JSON. */
+  readonly result: (value: unknown) => void;
+  /** Sends the head and this much of a body, and leaves it open. */
+  readonly partial: (head: Record<string, string>, body: string) => void;
+  /** Cuts the connection. */
+  readonly destroy: () => void;
+  /** Answers as a well-behaved MCP server. */
+  readonly mcp: () => void;
+}
+
+export type HttpHandler = (exchange: HttpExchange) => void | Promise<void>;
+
+const parse = (body: string): unknown => {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+};
+
+const writer = (response: Http.ServerResponse): EventWriter => {
+  const state = { closed: false };
+  response.on("close", () => {
+    state.closed = true;
+  });
+  return {
+    get closed() {
+      return state.closed;
+    },
+    event: ({ data, id, event, retry }) => {
+      const text = typeof data === "string" ? data : JSON.stringify(data ?? "");
+      const lines = [
+        ...(event === undefined ? [] : [`event: ${event}`]),
+        ...(id === undefined ? [] : [`id: ${id}`]),
+        ...(retry === undefined ? [] : [`retry: ${retry}`]),
+        `data: ${data === undefined ? "" : text}`,
+      ];
+      response.write(`${lines.join("\n")}\n\n`);
+    },
+    raw: (chunk) => void response.write(chunk),
+    end: () => void response.end(),
+    destroy: () => void response.socket?.destroy(),
+  };
+};
+
+export class ScriptedHttp implements AsyncDisposable {
+  readonly requests: Array<RecordedRequest> = [];
+  /** Open standing streams of the ready behaviour, by session. */
+  readonly streams: Map<string, EventWriter> = new Map();
+  readonly sessions: Set<string> = new Set();
+  readonly sockets: Set<Socket> = new Set();
+  /** Connections ever accepted. */
+  connections = 0;
+  handler: HttpHandler;
+  readonly behaviour: McpBehaviour;
+  readonly #server: Http.Server;
+
+  constructor(handler: HttpHandler, behaviour: McpBehaviour) {
+    this.handler = handler;
+    this.behaviour = behaviour;
+    this.#server = Http.createServer((request, response) => this.#serve(request, response));
+    this.#server.on("connection", (socket: Socket) => {
+      this.connections += 1;
+      this.sockets.add(socket);
+      socket.on("close", () => this.sockets.delete(socket));
+    });
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** The MCP URL of the ready behaviour. */
+  get url(): string {
+    return `${this.origin}${this.behaviour.kind === "sse" ? "/sse" : "/mcp"}`;
+  }
+
+  /** The requests with this HTTP method, or the POSTs with this JSON-RPC method. */
+  seen(method: string): ReadonlyArray<RecordedRequest> {
+    return this.requests.filter((request) => request.method === method || request.rpc?.method === method);
+  }
+
+  /** Forgets all sessions, as a restart would. */
+  restart(): void {
+    this.sessions.clear();
+    for (const stream of this.streams.values()) stream.destroy();
+    this.streams.clear();
+  }
+
+  async listen(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #serve(incoming: Http.IncomingMessage, response: Http.ServerResponse): void {
+    const chunks: Array<Buffer> = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const body = Buffer.concat(chunks).toString("utf8");
+      const { method = "GET", url: path = "/", headers } = incoming;
+      const request: RecordedRequest = { method, path, headers, body, rpc: parse(body) };
+      this.requests.push(request);
+      void this.handler(this.#exchange(request, response));
+    });
+  }
+
+  #exchange(request: RecordedRequest, response: Http.ServerResponse): HttpExchange {
+    const text = (status: number, body = "", headers: Record<string, string> = {}): void => {
+      response.writeHead(status, headers);
+      response.end(body);
+    };
+    const json = (value: unknown, status = 200, headers: Record<string, string> = {}): void =>
+      text(status, JSON.stringify(value), { "content-type": "application/json", ...headers });
+    const exchange: HttpExchange = {
+      request,
+      server: this,
+      text,
+      json,
+      result: (value) => json({ jsonrpc: "2.0", id: request.rpc?.id, result: value }),
+      stream: (headers = {}) => {
+        response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache", ...headers });
+        response.flushHeaders();
+        return writer(response);
+      },
+      partial: (head, body) => {
+        response.writeHead(200, head);
+        response.write(body);
+      },
+      destroy: () => void response.socket?.destroy(),
+      mcp: () => answerMcp(exchange),
+    };
+    return exchange;
+  }
+}
+
+/** Starts a server; without a handler it behaves as an MCP server throughout. */
+export const startScriptedHttp = (
+  handler: HttpHandler = (exchange) => exchange.mcp(),
+  behaviour: McpBehaviour = {},
+): Promise<ScriptedHttp> => new ScriptedHttp(handler, behaviour).listen();
