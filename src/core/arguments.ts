@@ -4,9 +4,10 @@ import { lift } from "./answer.ts";
 import type { JsonSchema, RawToolResult, SchemaValidator } from "./contracts.ts";
 import { InvalidArguments, OutputInvalid } from "./errors.ts";
 import type { Check, Provider } from "./provider.ts";
+import { restoreArguments } from "./restore-arguments.ts";
 
 export interface SchemaChecks {
-  /** The arguments, when they fit. */
+  /** The arguments as the tool wants them, when they fit. */
   readonly arguments: (
     provider: Provider,
     args: unknown,
@@ -51,8 +52,8 @@ export const makeSchemaChecks = (
         return Effect.fail(new InvalidArguments({ tool, issues }));
       }
       return Effect.flatMap(checkOf(provider, provider.raw.inputSchema, "input"), (check) => {
-        const issues = check(args);
-        return issues.length === 0 ? Effect.succeed(args) : Effect.fail(new InvalidArguments({ tool, issues }));
+        const { arguments: restored, issues } = restoreArguments(args, provider.raw.inputSchema, check);
+        return issues.length === 0 ? Effect.succeed(restored) : Effect.fail(new InvalidArguments({ tool, issues }));
       });
     },
     output: (provider, result) => {
