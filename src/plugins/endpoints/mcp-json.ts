@@ -33,6 +33,7 @@ export interface LoadedEndpoint {
 
 /** A file's good servers and all its faults. */
 export interface McpJson {
+  readonly source: string;
   readonly servers: ReadonlyArray<LoadedEndpoint>;
   /** Faults of a server carry its name; a fault of the whole file carries none. */
   readonly faults: ReadonlyArray<{ readonly handle: string | undefined; readonly error: InvalidConfig }>;
@@ -51,7 +52,7 @@ export const inspectMcpJson = (text: string, options: McpJsonOptions): McpJson =
   const fault = (field: string, reason: string, fix: string, handle?: string): void => {
     faults.push({ handle, error: new InvalidConfig({ source, field, reason, fix }) });
   };
-  const done: McpJson = { servers, faults, disabled };
+  const done: McpJson = { source, servers, faults, disabled };
 
   let root: unknown;
   try {
@@ -99,8 +100,8 @@ export const inspectMcpJson = (text: string, options: McpJsonOptions): McpJson =
   return done;
 };
 
-/** All faults as one error: the fields of the first, the others in its fix. */
-const together = (faults: McpJson["faults"]): InvalidConfig => {
+/** Faults, at least one, as one error: the fields of the first, the others in its fix. */
+export const mergeFaults = (faults: McpJson["faults"]): InvalidConfig => {
   const [first, ...rest] = faults.map(({ error }) => error);
   const { source, field, reason, fix } = first!;
   const others = rest.map((error) => `\n'${error.field}' ${error.reason}. ${error.fix}`).join("");
@@ -110,7 +111,7 @@ const together = (faults: McpJson["faults"]): InvalidConfig => {
 /** The servers of a file's text. Throws `InvalidConfig` with every fault at once. */
 export const parseMcpJson = (text: string, options: McpJsonOptions): ReadonlyArray<LoadedEndpoint> => {
   const { servers, faults } = inspectMcpJson(text, options);
-  if (faults.length > 0) throw together(faults);
+  if (faults.length > 0) throw mergeFaults(faults);
   return servers;
 };
 
@@ -139,7 +140,7 @@ export const mcpJsonLoader: EndpointLoader = {
   kind: "mcp-json",
   load: async (path) => {
     const { servers, faults } = await readMcpJson(path);
-    if (faults.length > 0) throw together(faults);
+    if (faults.length > 0) throw mergeFaults(faults);
     return servers;
   },
 };

@@ -1,0 +1,180 @@
+/** The words of the command line: commands, options, help. Parsing alone; the work is in `commands/`. */
+import * as Argument from "effect/cli/Argument";
+import * as CliConfig from "effect/cli/CliConfig";
+import type * as CliError from "effect/cli/CliError";
+import * as CliOutput from "effect/cli/CliOutput";
+import * as Command from "effect/cli/Command";
+import * as Flag from "effect/cli/Flag";
+import * as GlobalFlag from "effect/cli/GlobalFlag";
+import * as Context from "effect/Context";
+import * as Data from "effect/Data";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import { callCommand } from "./commands/call.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { healthCommand } from "./commands/health.ts";
+import { toolsCommand } from "./commands/tools.ts";
+import { configPlaces } from "./config.ts";
+import type { CommandOptions, Command as Work } from "./session.ts";
+
+/** The command line cannot be understood. */
+export class UsageError extends Data.Error<{ readonly message: string }> {
+  readonly _tag = "UsageError";
+}
+
+/** Runs a command's work. */
+export type Runner = <Input>(work: Work<Input>, input: Input, options: CommandOptions) => Effect.Effect<void>;
+
+/** What the parser itself has to say. */
+export interface Speaker {
+  readonly colors: boolean;
+  /** Help or version that was asked for: a result. */
+  readonly answer: (text: string) => Effect.Effect<void>;
+  /** Help beside an error. */
+  readonly remind: (text: string) => Effect.Effect<void>;
+}
+
+const isObject = (word: string | undefined): boolean => word?.trimStart().startsWith("{") === true;
+
+/**
+ * `--json` alone asks for JSON output; with a JSON object after it, it gives the
+ * arguments of a call. The second form becomes `--arguments`.
+ */
+export const normalize = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const end = words.indexOf("--");
+  return words.map((word, i) => {
+    if (end >= 0 && i > end) return word;
+    if (word === "--json" && isObject(words[i + 1])) return "--arguments";
+    return word.startsWith("--json=") && isObject(word.slice(7)) ? `--arguments=${word.slice(7)}` : word;
+  });
+};
+
+/** Whether the words ask for JSON output; asked before they are parsed, because errors are JSON then too. */
+export const wantsJson = (words: ReadonlyArray<string>): boolean => {
+  const end = words.indexOf("--");
+  return (end < 0 ? words : words.slice(0, end)).includes("--json");
+};
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+const readDuration = (text: string): Duration.Duration => {
+  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?) ?(ms|s|m|h)$/.exec(text) ?? [];
+  const millis = Number(amount) * (units[unit] ?? Number.NaN);
+  if (!(millis > 0)) throw new Error("no duration");
+  return Duration.millis(millis);
+};
+
+const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  Flag.map(Flag.optional(flag), Option.getOrUndefined);
+
+const shared = {
+  config: Flag.String("config").pipe(
+    Flag.withAlias("c"),
+    Flag.withMetavar("file"),
+    Flag.withDescription(`The mcp.json to use. Default: the first of ${configPlaces.join(", ")}`),
+    optional,
+  ),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Write one JSON document to stdout, errors too"),
+  ),
+  timeout: Flag.String("timeout").pipe(
+    Flag.withMetavar("duration"),
+    Flag.withDescription("Longest wait for a connection and for each answer, for example 500ms, 20s or 5m"),
+    Flag.mapTryCatch(readDuration, () => "a number with a unit: 500ms, 20s, 5m or 1h"),
+    optional,
+  ),
+  verbose: Flag.Boolean("verbose").pipe(Flag.withDefault(false), Flag.withDescription("Tell on stderr what happens")),
+};
+
+const makeCommands = (run: Runner) => {
+  const root = Command.make("nucleo-mcp").pipe(
+    Command.withSharedFlags(shared),
+    Command.withDescription("Use the MCP servers of an mcp.json from the command line"),
+  );
+  const work = <Input>(command: Work<Input>, input: Input) =>
+    Effect.flatMap(root, (options) => run(command, input, options));
+
+  const tools = Command.make(
+    "tools",
+    {
+      server: Argument.String("server").pipe(
+        Argument.withDescription("Only this server"),
+        Argument.optional,
+        Argument.map(Option.getOrUndefined),
+      ),
+    },
+    (input) => work(toolsCommand, input),
+  ).pipe(Command.withDescription("List the tools of all servers, or of one"));
+
+  const call = Command.make(
+    "call",
+    {
+      server: Argument.String("server").pipe(Argument.withDescription("Name of the server in the configuration")),
+      tool: Argument.String("tool").pipe(Argument.withDescription("Name of the tool")),
+      pairs: Argument.String("key=value").pipe(
+        Argument.withDescription("An argument; JSON where the tool wants something else than a string"),
+        Argument.variadic(),
+      ),
+      json: Flag.String("arguments").pipe(
+        Flag.withMetavar("object"),
+        Flag.withDescription("The arguments as one JSON object; --json '{…}' is the same"),
+        optional,
+      ),
+    },
+    (input) => work(callCommand, input),
+  ).pipe(
+    Command.withDescription("Call a tool and write its result"),
+    Command.withExamples([
+      { command: "nucleo-mcp call files read_file path=README.md" },
+      { command: `nucleo-mcp call files read_file --json '{"path":"README.md"}'` },
+    ]),
+  );
+
+  const health = Command.make("health", {}, (input) => work(healthCommand, input)).pipe(
+    Command.withDescription("Connect all servers and show the state of the runtime"),
+  );
+  const doctor = Command.make("doctor", {}, (input) => work(doctorCommand, input)).pipe(
+    Command.withDescription("Check configuration, start, handshake and tools of all servers"),
+  );
+  return root.pipe(Command.withSubcommands([tools, call, health, doctor]));
+};
+
+/** Only file flags and prompts ask for these services, and there are none. */
+const noServices = Context.empty() as Context.Context<Command.Environment>;
+
+const presenter = (speaker: Speaker): CliOutput.Presenter => {
+  const formatter = CliOutput.defaultFormatter({ colors: speaker.colors });
+  return {
+    present: (event) => {
+      if (event._tag === "Version") return speaker.answer(event.version);
+      if (event._tag === "InvalidInvocation") return Effect.void;
+      const text = formatter.formatHelpDoc(event.helpDoc);
+      return event.reason === "Requested" ? speaker.answer(text) : speaker.remind(text);
+    },
+  };
+};
+
+const usage = (error: CliError.CliError): UsageError => {
+  const errors = error._tag === "ShowHelp" ? error.errors : [error];
+  const path = error._tag === "ShowHelp" ? error.commandPath.join(" ") : "nucleo-mcp";
+  const what = errors.map(({ message }) => message).join("\n") || "A command is missing.";
+  return new UsageError({ message: `${what}\nSee ${path} --help.` });
+};
+
+/** Parses the words and runs what they ask for; fails with `UsageError`. */
+export const runCommandLine = (
+  words: ReadonlyArray<string>,
+  version: string,
+  speaker: Speaker,
+  run: Runner,
+): Effect.Effect<void, UsageError> =>
+  Command.runWith(makeCommands(run), { version })(words).pipe(
+    Effect.mapError(usage),
+    Effect.provideService(CliOutput.Presenter, presenter(speaker)),
+    Effect.provideService(CliConfig.CliConfig, {
+      builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions],
+    }),
+    Effect.provideContext(noServices),
+  );

@@ -1,0 +1,60 @@
+/** `call <server> <tool>`: one tool call. */
+import * as Effect from "effect/Effect";
+import { InvalidArguments, SchemaRejected, ToolNotFound } from "../../core/errors.ts";
+import type { Provider } from "../../core/provider.ts";
+import { modelText } from "../../core/results.ts";
+import { type GivenArguments, readArguments } from "../call-arguments.ts";
+import { openConfig, pickServer } from "../config.ts";
+import { exitCodes } from "../exit-code.ts";
+import { type Command, openRuntime, reach, type Reached } from "../session.ts";
+import { similarNames } from "../suggestions.ts";
+
+/** The tool by the server's own name, or by the name that models see. */
+const pickTool = (
+  { connector, tools }: Reached,
+  name: string,
+): Effect.Effect<Provider, ToolNotFound | SchemaRejected> => {
+  const provider = tools.find(({ tool }) => tool === name) ?? tools.find((one) => one.name === name);
+  if (provider) return Effect.succeed(provider);
+  const skipped = connector?.skipped.find(({ tool }) => tool === name);
+  if (skipped) return Effect.fail(new SchemaRejected({ tool: name, reason: skipped.reason }));
+  const names = tools.map(({ tool }) => tool);
+  const similar = similarNames(name, names);
+  return Effect.fail(new ToolNotFound({ tool: name, similar: similar.length > 0 ? similar : names.slice(0, 5) }));
+};
+
+export interface CallInput extends GivenArguments {
+  readonly server: string;
+  readonly tool: string;
+}
+
+/** Calls a tool; its text goes to stdout, a failure that the tool reports to stderr. */
+export const callCommand: Command<CallInput> = (input, session) =>
+  Effect.gen(function* () {
+    const { options, output, spinner } = session;
+    const server = yield* pickServer(yield* openConfig(options.config), input.server);
+    const runtime = yield* openRuntime(session);
+    const reached = yield* spinner.during(`connecting to ${server.handle}`, reach(runtime, server));
+    if (reached.error) return yield* reached.error;
+    const provider = yield* pickTool(reached, input.tool);
+    const given = readArguments(input, provider.inputSchema);
+    if ("issues" in given) return yield* new InvalidArguments({ tool: input.tool, issues: given.issues });
+
+    let progress = "";
+    const call = runtime.callTool(
+      { tool: provider.name, arguments: given.arguments },
+      {
+        onProgress: ({ progress: done, total, message }) => {
+          progress = ` ${done}${total === undefined ? "" : `/${total}`}${message === undefined ? "" : ` ${message}`}`;
+        },
+      },
+    );
+    const result = yield* spinner.during(() => `calling ${input.tool}${progress}`, call);
+    yield* output.document(result.raw);
+    if (result.isError) {
+      if (!output.json) yield* output.note(modelText(result));
+      return exitCodes.tool;
+    }
+    yield* output.text(output.foreign(modelText(result)));
+    return exitCodes.fine;
+  });

@@ -1,0 +1,80 @@
+/** What every command works with: options, output, and a runtime that ends with its scope. */
+import type * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Scope from "effect/Scope";
+import type { McpConnector } from "../core/connector.ts";
+import type { InvalidConfig, McpError, PluginFailed } from "../core/errors.ts";
+import type { Provider } from "../core/provider.ts";
+import type { McpRuntime } from "../core/runtime.ts";
+import { make } from "../effect.ts";
+import * as Ports from "../core/ports.ts";
+import type { LoadedEndpoint } from "../plugins/endpoints/mcp-json.ts";
+import { loggerObserver } from "../plugins/observers/logger.ts";
+import type { Output } from "./output.ts";
+import type { Spinner } from "./spinner.ts";
+
+/** Options that every command takes. */
+export interface CommandOptions {
+  readonly config: string | undefined;
+  readonly timeout: Duration.Duration | undefined;
+  readonly verbose: boolean;
+}
+
+export interface Session {
+  readonly options: CommandOptions;
+  readonly output: Output;
+  readonly spinner: Spinner;
+}
+
+/** A command: reports its result and answers the exit code. */
+export type Command<Input> = (input: Input, session: Session) => Effect.Effect<number, McpError, Scope.Scope>;
+
+/** A runtime whose end is shown when it takes long: a server may need its grace period. */
+export const openRuntime = ({
+  options: { timeout, verbose },
+  spinner,
+}: Session): Effect.Effect<McpRuntime, PluginFailed | InvalidConfig, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) =>
+      spinner.during("closing the servers", Scope.close(scope, exit)),
+    );
+    const limits = timeout && { connectTimeout: timeout, requestTimeout: timeout, maxTotalTimeout: timeout };
+    return yield* make({
+      settings: { ...limits },
+      setup: (container) => {
+        if (verbose) container.registerInstance(Ports.observers.token, loggerObserver);
+      },
+    }).pipe(Scope.provide(scope));
+  });
+
+/** One server as far as it could be reached. */
+export interface Reached {
+  readonly handle: string;
+  readonly connector: McpConnector | undefined;
+  readonly tools: ReadonlyArray<Provider>;
+  /** Why it could not be attached, connected or listed. */
+  readonly error: McpError | undefined;
+}
+
+/** Attaches a server and lists its tools; what goes wrong with it is its own. */
+export const reach = (runtime: McpRuntime, { handle, endpoint }: LoadedEndpoint): Effect.Effect<Reached> =>
+  Effect.gen(function* () {
+    const connector = yield* runtime.attach(handle, endpoint);
+    const tools = yield* connector.providers();
+    return { handle, connector, tools, error: connector.status.error };
+  }).pipe(Effect.catch((error) => Effect.succeed<Reached>({ handle, connector: undefined, tools: [], error })));
+
+/** Reaches servers side by side, in their order. */
+export const reachAll = (
+  runtime: McpRuntime,
+  servers: ReadonlyArray<LoadedEndpoint>,
+  spinner: Spinner,
+): Effect.Effect<ReadonlyArray<Reached>> => {
+  const pending = new Set(servers.map(({ handle }) => handle));
+  const one = (server: LoadedEndpoint): Effect.Effect<Reached> =>
+    Effect.tap(reach(runtime, server), () => Effect.sync(() => pending.delete(server.handle)));
+  return spinner.during(
+    () => `waiting for ${[...pending].join(", ")}`,
+    Effect.forEach(servers, one, { concurrency: "unbounded" }),
+  );
+};
