@@ -1,16 +1,20 @@
 /** The one list of built-in plugins. A host's plugin of the same kind replaces one. */
 import type { Builtins } from "./core/bridge.ts";
 import * as Ports from "./core/ports.ts";
+import { mcpJsonLoader } from "./plugins/endpoints/mcp-json.ts";
 import { schemaValidator } from "./plugins/schemas/validator.ts";
 import { legacyEngine } from "./plugins/engines/legacy.ts";
 import { inlineRefs } from "./plugins/schemas/inline-refs.ts";
+import { httpTransport } from "./transports/http.ts";
 import { inMemoryTransport } from "./transports/in-memory.ts";
+import { stdioTransport } from "./transports/stdio.ts";
 import { websocketTransport } from "./transports/websocket.ts";
 
 /** Built-ins by port; each loads what it needs when it is first used. */
 export const defaults: Builtins = new Map<string, unknown>([
-  [Ports.transports.name, [inMemoryTransport, websocketTransport]],
+  [Ports.transports.name, [stdioTransport, httpTransport, websocketTransport, inMemoryTransport]],
   [Ports.engines.name, [legacyEngine]],
   [Ports.schemaNormalizers.name, [inlineRefs]],
   [Ports.schemaValidator.name, schemaValidator],
+  [Ports.endpointLoaders.name, [mcpJsonLoader]],
 ]);

@@ -2,7 +2,7 @@
 import type * as Effect from "effect/Effect";
 import type { Adapter } from "./adapter.ts";
 import type { AcquireError, ArgumentIssue } from "./errors.ts";
-import { isMcpError } from "./errors.ts";
+import { SchemaRejected } from "./errors.ts";
 import type { JsonSchema, SchemaNormalizer } from "./contracts.ts";
 import type { McpTool } from "./client.ts";
 import type { McpEndpoint } from "./endpoint.ts";
@@ -43,8 +43,10 @@ export interface BuiltProviders {
 
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
 
-const reasonOf = (cause: unknown): string =>
-  isMcpError(cause) || cause instanceof Error ? cause.message : `it could not be read: ${String(cause)}`;
+const reasonOf = (cause: unknown): string => {
+  if (cause instanceof SchemaRejected) return `its input schema cannot be used: ${cause.reason}`;
+  return cause instanceof Error ? cause.message : `it could not be read: ${String(cause)}`;
+};
 
 /** Builds a provider from every usable item; each unusable one is set aside with its reason. */
 export const buildProviders = (
