@@ -11,7 +11,15 @@ import type { Catalog } from "./catalog.ts";
 import type { LiveClient } from "./client.ts";
 import type { ArtifactRehydrator, RawToolResult, ResultNormalizer, ResultSource } from "./contracts.ts";
 import { endpointName } from "./endpoint.ts";
-import { type AcquireError, type CallError, isMcpError, PluginFailed, ToolFailed } from "./errors.ts";
+import {
+  type AcquireError,
+  type CallError,
+  type ConnectionLost,
+  isMcpError,
+  type OutputInvalid,
+  PluginFailed,
+  ToolFailed,
+} from "./errors.ts";
 import type { EventBus, McpEventBody } from "./events.ts";
 import type { ClientPool } from "./pool/client-pool.ts";
 import type { Provider } from "./provider.ts";
@@ -52,21 +60,25 @@ export const makeCalls = (deps: CallDeps): Calls => {
   ): Effect.Effect<McpToolResult, CallError | ToolFailed> =>
     observed(
       provider,
-      Effect.gen(function* () {
-        const args = yield* checks.arguments(provider, input); // InvalidArguments
-        const raw = yield* Effect.retry(
-          // The live client: CircuitOpen, ConnectFailed. Then the whole demand at once: Overloaded.
-          pool.withClient(provider.endpoint, (client) =>
-            admission.withGrant(client.demand, send(client, provider, args, options)),
+      // The tool's own schema: InvalidArguments.
+      Effect.flatMap(checks.arguments(provider, input), (args) =>
+        Effect.flatMap(
+          Effect.catchTag(attempt(provider, args, options), "ConnectionLost", (lost) =>
+            mayRepeat(lost, provider) ? attempt(provider, args, options) : Effect.fail(lost),
           ),
-          { times: 1, while: (error) => mayRepeat(error, provider) },
-        );
-        yield* checks.output(provider, raw); // OutputInvalid
-        const result = yield* present(provider, raw);
-        return options?.failOnToolError && result.isError
-          ? yield* new ToolFailed({ tool: provider.name, text: result.allTextContent, result })
-          : result;
-      }),
+          (raw) => answer(provider, raw, options),
+        ),
+      ),
+    );
+
+  /** The live client: CircuitOpen, ConnectFailed. Then the whole demand at once: Overloaded. Then the server. */
+  const attempt = (
+    provider: Provider,
+    args: Arguments,
+    options: CallOptions | undefined,
+  ): Effect.Effect<RawToolResult, CallError> =>
+    pool.withClient(provider.endpoint, (client) =>
+      admission.withGrant(client.demand, send(client, provider, args, options)),
     );
 
   const send = (client: LiveClient, provider: Provider, args: Arguments, options: CallOptions | undefined) => {
@@ -76,11 +88,25 @@ export const makeCalls = (deps: CallDeps): Calls => {
   };
 
   /** Not sent at all: safe. May have run: only where the host allowed it and the tool says so. */
-  const mayRepeat = (error: CallError, provider: Provider): boolean => {
-    if (error._tag !== "ConnectionLost") return false;
-    if (error.outcome === "not-sent") return true;
+  const mayRepeat = (lost: ConnectionLost, provider: Provider): boolean => {
+    if (lost.outcome === "not-sent") return true;
     const hints = provider.raw.annotations;
     return deps.resend === "annotated" && (hints?.["readOnlyHint"] === true || hints?.["idempotentHint"] === true);
+  };
+
+  /** Checked against the output schema (OutputInvalid), then made into what the caller gets. */
+  const answer = (
+    provider: Provider,
+    raw: RawToolResult,
+    options: CallOptions | undefined,
+  ): Effect.Effect<McpToolResult, OutputInvalid | PluginFailed | ToolFailed> => {
+    const presented = provider.raw.outputSchema
+      ? Effect.andThen(checks.output(provider, raw), present(provider, raw))
+      : present(provider, raw);
+    if (!options?.failOnToolError || !raw.isError) return presented;
+    return Effect.flatMap(presented, (result) =>
+      Effect.fail(new ToolFailed({ tool: provider.name, text: result.allTextContent, result })),
+    );
   };
 
   /** Rehydrators in order, else the normalizer: what a model sees. */
@@ -90,18 +116,22 @@ export const makeCalls = (deps: CallDeps): Calls => {
       tool: provider.tool,
       endpointId: provider.endpoint.endpointId,
     };
-    const normalized = Effect.try({
-      try: () => makeToolResult(raw, deps.normalizer.normalize(raw, source)),
-      catch: (cause) => new PluginFailed({ plugin: "result normalizer", reason: String(cause) }, cause),
-    });
-    return deps.rehydrators.reduceRight<Effect.Effect<McpToolResult, PluginFailed>>(
-      (next, rehydrator) =>
-        Effect.flatMap(
-          lift("rehydrator", () => rehydrator.rehydrate(raw, source)) as Effect.Effect<unknown, PluginFailed>,
-          (artifact) => (artifact === undefined ? next : Effect.succeed(makeToolResult(raw, artifact))),
-        ),
-      normalized,
-    );
+    const normalize = (): Effect.Effect<McpToolResult, PluginFailed> => {
+      try {
+        return Effect.succeed(makeToolResult(raw, deps.normalizer.normalize(raw, source)));
+      } catch (cause) {
+        return Effect.fail(new PluginFailed({ plugin: "result normalizer", reason: String(cause) }, cause));
+      }
+    };
+    const from = (i: number): Effect.Effect<McpToolResult, PluginFailed> => {
+      const rehydrator = deps.rehydrators[i];
+      if (!rehydrator) return normalize();
+      return Effect.flatMap(
+        lift<unknown, PluginFailed>("rehydrator", () => rehydrator.rehydrate(raw, source)),
+        (artifact) => (artifact === undefined ? from(i + 1) : Effect.succeed(makeToolResult(raw, artifact))),
+      );
+    };
+    return from(0);
   };
 
   /** A span where the host has a tracer, and the events of start and end. */
@@ -127,7 +157,11 @@ export const makeCalls = (deps: CallDeps): Calls => {
 
   return {
     callTool: (call, options) =>
-      Effect.flatMap(catalog.resolve(call.tool), (provider) => execute(provider, call.arguments, options)),
+      Effect.suspend(() => {
+        const known = catalog.known(call.tool);
+        if (known) return execute(known, call.arguments, options);
+        return Effect.flatMap(catalog.resolve(call.tool), (provider) => execute(provider, call.arguments, options));
+      }),
     createAdapter: (provider) =>
       pool.withClient(provider.endpoint, (client) =>
         Effect.succeed<Adapter>({

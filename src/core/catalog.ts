@@ -28,6 +28,8 @@ export interface Catalog {
    * A server that takes longer than `within` is answered with its last good list.
    */
   readonly entries: (within?: Duration.Input) => Effect.Effect<ReadonlyMap<string, Provider>>;
+  /** The provider of that name in the lists at hand, without I/O. */
+  readonly known: (name: string) => Provider | undefined;
   /** Without I/O when the name is known; else lists once and tries again. */
   readonly resolve: (name: string) => Effect.Effect<Provider, ToolNotFound>;
 }
@@ -86,15 +88,18 @@ const similarity = (a: string, b: string): number => {
 const handlePrefix = (handle: string): string => exposedName(handle, "").split("__")[0]!;
 
 export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray<CatalogPolicy>): Catalog => {
-  let lists: ReadonlyArray<ReadonlyArray<Provider>> = [];
+  let version = -1;
   let known: ReadonlyMap<string, Provider> = new Map();
 
   /** Of the lists at hand, without I/O; kept while none of them changed. */
   const current = (): ReadonlyMap<string, Provider> => {
-    const now = registry.connectors().map((connector) => connector.current());
-    if (now.length === lists.length && now.every((list, i) => list === lists[i])) return known;
-    lists = now;
-    known = index(policies, now.flat());
+    if (version !== registry.version()) {
+      version = registry.version();
+      known = index(
+        policies,
+        registry.connectors().flatMap((connector) => connector.current()),
+      );
+    }
     return known;
   };
 
@@ -115,6 +120,7 @@ export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray
   };
 
   return {
+    known: (name) => current().get(name),
     entries: (within) => Effect.map(list(registry.connectors(), within), current),
     resolve: (name) =>
       Effect.suspend(() => {

@@ -28,6 +28,8 @@ export interface ConnectorRegistry {
   /** What speaks against attaching, without any I/O. */
   readonly check: (handle: string, endpoint: McpEndpoint) => InvalidEndpoint | RuntimeClosed | undefined;
   readonly connectors: () => ReadonlyArray<ConnectorState>;
+  /** Changes when a connector comes or goes, or lists anew. */
+  readonly version: () => number;
   readonly close: () => void;
 }
 
@@ -56,9 +58,13 @@ const checkShape = (handle: unknown, endpoint: McpEndpoint): InvalidEndpoint | u
 };
 
 export const makeConnectorRegistry = (
-  deps: ConnectorDeps & { readonly credentialFlows: ReadonlyArray<CredentialFlow>; readonly events: EventBus },
+  deps: Omit<ConnectorDeps, "onListed"> & {
+    readonly credentialFlows: ReadonlyArray<CredentialFlow>;
+    readonly events: EventBus;
+  },
 ): ConnectorRegistry => {
   const attached = new Map<string, ConnectorState>();
+  let version = 0;
   let closed = false;
 
   const check = (handle: string, endpoint: McpEndpoint): InvalidEndpoint | RuntimeClosed | undefined => {
@@ -77,9 +83,10 @@ export const makeConnectorRegistry = (
       const fault = check(handle, endpoint);
       if (fault) return Effect.fail(fault);
       const key = keyOf(handle, endpoint);
-      const connector = attached.get(key) ?? makeConnector(deps, handle, endpoint);
+      const connector = attached.get(key) ?? makeConnector({ ...deps, onListed: () => version++ }, handle, endpoint);
       if (connector.attaches++ === 0) {
         attached.set(key, connector);
+        version++;
         const record = deps.pool.record(endpoint);
         if (!(record instanceof InvalidEndpoint)) record.connectors++;
         deps.events.publish({
@@ -102,6 +109,7 @@ export const makeConnectorRegistry = (
       }
       if (--known.attaches > 0) return Effect.void;
       attached.delete(keyOf(handle, endpoint));
+      version++;
       deps.events.publish({
         type: "detached",
         handle,
@@ -119,6 +127,7 @@ export const makeConnectorRegistry = (
     check,
     attachScoped: (handle, endpoint) => Effect.acquireRelease(attach(handle, endpoint), detach),
     connectors: () => [...attached.values()],
+    version: () => version,
     close: () => {
       closed = true;
     },

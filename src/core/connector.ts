@@ -46,6 +46,8 @@ export interface ConnectorDeps {
   readonly settings: McpSettings;
   readonly schemaNormalizers: ReadonlyArray<SchemaNormalizer>;
   readonly createAdapter: (provider: Provider) => Effect.Effect<Adapter, AcquireError>;
+  /** The list of tools is another one now. */
+  readonly onListed: () => void;
   readonly onDiagnostic: (endpoint: McpEndpoint, message: string) => void;
 }
 
@@ -63,6 +65,7 @@ export const makeConnector = (deps: ConnectorDeps, handle: string, endpoint: Mcp
     if (listed === items) return;
     items = listed;
     built = buildProviders(listed, handle, endpoint, deps.schemaNormalizers, deps.createAdapter);
+    deps.onListed();
     for (const { tool, reason } of built.skipped) deps.onDiagnostic(endpoint, `tool '${tool}' is left out: ${reason}`);
   };
 
@@ -103,7 +106,7 @@ export const makeConnector = (deps: ConnectorDeps, handle: string, endpoint: Mcp
       Effect.suspend(() => {
         if (!state.attached) return Effect.succeed([]);
         const record = deps.pool.record(endpoint);
-        const live = !(record instanceof InvalidEndpoint) && record.client?.isConnected === true;
+        const live = !(record instanceof InvalidEndpoint) && record.lease?.client.isConnected === true;
         // Without a live client the last good list stands: listing alone wakes no idle server.
         if (items && !live) return Effect.succeed(built.providers);
         return oneAtATime.withPermits(1)(refresh);

@@ -97,8 +97,10 @@ export interface TransportPlugin<E extends McpEndpoint = McpEndpoint> {
 // ── Protocol engines ────────────────────────────────────────────────────────
 
 export interface SessionRequestOptions {
-  /** Aborting it cancels on the wire; the request then rejects with `signal.reason`. */
+  /** Aborting it cancels on the wire; the request then rejects with `signal.reason`. Made when asked for. */
   readonly signal: AbortSignal;
+  /** The same without the cost of a signal: called once with the reason, unless the request ended before. */
+  readonly onCancel?: ((listener: (reason: unknown) => void) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 

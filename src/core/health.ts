@@ -23,7 +23,8 @@ export interface EndpointHealth {
   readonly protocolVersion?: string;
   /** Requests running on the connection now. */
   readonly inFlight: number;
-  readonly borrowers: number;
+  /** Calls and borrowers that use the connection now. */
+  readonly users: number;
   /** Attached connectors. */
   readonly connectors: number;
   /** Connections opened, tool calls sent, failed connects and lost connections so far. */
@@ -58,19 +59,19 @@ const summary = (error: { readonly message: string } | undefined): ErrorSummary 
   error && { tag: "_tag" in error ? String(error._tag) : "Error", message: error.message };
 
 const endpointHealth = (record: EndpointRecord, now: number): EndpointHealth => {
-  const { client } = record;
+  const client = record.lease?.client;
   const broken = record.brokenUntil > now && !client;
   const lastError = summary(record.lastError);
   return {
     endpointId: record.endpointId,
     server: record.server,
     transport: record.endpoint.transportType,
-    state: client ? "ready" : record.connecting ? "connecting" : broken ? "broken" : "idle",
+    state: client ? "ready" : record.connecting > 0 ? "connecting" : broken ? "broken" : "idle",
     ...(broken && { brokenUntil: record.brokenUntil }),
     ...(client?.pid !== undefined && { pid: client.pid }),
     ...(client && { era: client.era, protocolVersion: client.protocolVersion }),
     inFlight: client?.inFlight() ?? 0,
-    borrowers: record.borrowers,
+    users: record.lease?.users() ?? 0,
     connectors: record.connectors,
     connects: record.connects,
     calls: record.calls,
@@ -87,7 +88,7 @@ export const takeHealth = (
 ): HealthSnapshot => ({
   at: now,
   state,
-  gates: [...parts.admission.gates(), ...parts.pool.processes.gates()],
+  gates: [...parts.admission.gates(), ...parts.pool.processes()],
   endpoints: parts.pool.records().map((record) => endpointHealth(record, now)),
   connectors: parts.registry.connectors().map((connector) => {
     const error = summary(connector.status.error);

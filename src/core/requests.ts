@@ -2,8 +2,9 @@
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import { asMcpError } from "./answer.ts";
-import type { EngineSession, Progress } from "./contracts.ts";
-import type { Deadlines } from "./deadlines.ts";
+import { Cancellation } from "./cancellation.ts";
+import type { EngineSession, Progress, SessionRequestOptions } from "./contracts.ts";
+import type { Deadline, Deadlines } from "./deadlines.ts";
 import { endpointName, type McpEndpoint } from "./endpoint.ts";
 import { Cancelled, ConnectionLost, type McpError, type RequestError, RequestTimeout } from "./errors.ts";
 import type { McpSettings } from "./settings.ts";
@@ -36,6 +37,23 @@ export interface Requests {
 const millis = (given: Duration.Input | undefined, fallback: number): number =>
   given === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(given));
 
+/** A request on the wire, as its engine sees it. */
+class RunningRequest extends Cancellation implements SessionRequestOptions {
+  deadline: Deadline | undefined = undefined;
+  readonly onProgress: (progress: Progress) => void;
+  constructor(listener: RequestOptions["onProgress"], diagnose: (message: string) => void) {
+    super();
+    this.onProgress = (progress) => {
+      this.deadline?.touch();
+      try {
+        listener?.(progress);
+      } catch (cause) {
+        diagnose(`onProgress threw: ${String(cause)}`);
+      }
+    };
+  }
+}
+
 export const makeRequests = (
   session: EngineSession,
   settings: McpSettings,
@@ -45,7 +63,7 @@ export const makeRequests = (
 ): Requests => {
   const server = endpointName(endpoint);
   const idleDefault = millis(endpoint.requestTimeout, settings.requestTimeout);
-  const running = new Set<AbortController>();
+  const running = new Set<RunningRequest>();
   let closed: { readonly error: McpError | undefined } | undefined;
 
   const request: Requests["request"] = (method, params, given = {}) =>
@@ -55,26 +73,18 @@ export const makeRequests = (
         resume(Effect.fail(new ConnectionLost({ server, outcome: "not-sent", reason }, closed.error)));
         return;
       }
-      const controller = new AbortController();
+      const current = new RunningRequest(given.onProgress, diagnose);
       const total = millis(given.maxTotalTimeout, settings.maxTotalTimeout);
-      const deadline = deadlines.add(millis(given.timeout, idleDefault), total, (kind, timeout) =>
-        controller.abort(new RequestTimeout({ server, method, kind, timeout })),
+      current.deadline = deadlines.add(millis(given.timeout, idleDefault), total, (kind, timeout) =>
+        current.cancel(new RequestTimeout({ server, method, kind, timeout })),
       );
+      running.add(current);
       const end = (): void => {
-        deadline.remove();
-        running.delete(controller);
-      };
-      running.add(controller);
-      const onProgress = (progress: Progress): void => {
-        deadline.touch();
-        try {
-          given.onProgress?.(progress);
-        } catch (cause) {
-          diagnose(`onProgress threw: ${String(cause)}`);
-        }
+        current.deadline!.remove();
+        running.delete(current);
       };
       const sent = given.meta ? { ...params, _meta: given.meta } : (params as Record<string, unknown> | undefined);
-      session.request(method, sent, { signal: controller.signal, onProgress }).then(
+      session.request(method, sent, current).then(
         (value) => {
           end();
           resume(Effect.succeed(value));
@@ -86,7 +96,7 @@ export const makeRequests = (
       );
       return Effect.sync(() => {
         end();
-        controller.abort(new Cancelled({ reason: "the caller gave up" }));
+        current.cancel(new Cancelled({ reason: "the caller gave up" }));
       });
     });
 
@@ -98,7 +108,7 @@ export const makeRequests = (
       closed ??= { error };
     },
     cancelAll: (reason) => {
-      for (const controller of running) controller.abort(reason);
+      for (const current of running) current.cancel(reason);
     },
   };
 };

@@ -28,7 +28,7 @@ export const makeShutdown = (parts: {
     parts.admission.close();
     yield* Effect.timeoutOption(parts.admission.drained, Duration.millis(parts.grace));
     for (const record of parts.pool.records()) {
-      record.client?.cancelAll(new Cancelled({ reason: "the runtime is closing" }));
+      record.lease?.client.cancelAll(new Cancelled({ reason: "the runtime is closing" }));
     }
     yield* parts.pool.close;
     state = "closed";

@@ -120,7 +120,7 @@ describe("one tool call", () => {
       const after = yield* runtime.health;
       const gates = after.gates.filter((gate) => gate.name === "mcp:s" || gate.name === "mcp:stdio");
       expect(gates.map((gate) => gate.used)).toEqual([0, 0]);
-      expect(after.endpoints[0]).toMatchObject({ inFlight: 0, borrowers: 0 });
+      expect(after.endpoints[0]).toMatchObject({ inFlight: 0, users: 0 });
     }),
   );
 

@@ -167,7 +167,7 @@ describe("toRawResult", () => {
           for (const block of result.content) expect(typeof block.type).toBe("string");
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 

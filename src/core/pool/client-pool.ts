@@ -4,22 +4,20 @@
  * caps subprocesses, and closes everything with its scope.
  */
 import * as Clock from "effect/Clock";
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as RcMap from "effect/RcMap";
 import * as Scope from "effect/Scope";
-import { type Admission, makeAdmission } from "../admission/admission.ts";
+import type { Admission, GateState } from "../admission/admission.ts";
 import type { LiveClient } from "../client.ts";
 import type { McpEndpoint } from "../endpoint.ts";
 import { type AcquireError, ConnectionLost, InvalidEndpoint, type McpError, RuntimeClosed } from "../errors.ts";
 import type { EventBus } from "../events.ts";
 import { type Breaker, makeBreaker } from "./breaker.ts";
-import { connect, type ConnectDeps, findTransport } from "./connect.ts";
-import { type EndpointRecord, makeRecord } from "./endpoint-record.ts";
-
-/** Gate of live subprocesses; not part of any call's demand. */
-const PROCESSES = "mcp:stdio-processes";
+import { connect, type ConnectDeps } from "./connect.ts";
+import { type EndpointRecord, makeRecords } from "./endpoint-record.ts";
+import { type Lease, makeLease } from "./lease.ts";
+import { makeProcessSlots } from "./process-slots.ts";
 
 export interface ClientPool {
   /** Runs `use` with the live client of the endpoint, connecting when needed. */
@@ -33,10 +31,18 @@ export interface ClientPool {
   readonly record: (endpoint: McpEndpoint) => EndpointRecord | InvalidEndpoint;
   readonly records: () => ReadonlyArray<EndpointRecord>;
   /** Closes the client when its last borrower is done, and forgets an unattached endpoint. */
-  readonly evict: (endpointId: string, reason: "detached" | "capacity" | "shutdown") => Effect.Effect<void>;
+  readonly evict: (endpointId: string, reason: "idle" | "detached" | "capacity" | "shutdown") => Effect.Effect<void>;
   /** Takes no more borrowers, then closes all clients, every one at once. */
   readonly close: Effect.Effect<void>;
-  readonly processes: Admission;
+  /** The gate of live subprocesses. */
+  readonly processes: () => ReadonlyArray<GateState>;
+}
+
+/** A connection attempt and what came of it. */
+interface Connection {
+  readonly own: Scope.Closeable;
+  client: LiveClient | undefined;
+  bornAt: number;
 }
 
 export const makeClientPool = (
@@ -46,88 +52,74 @@ export const makeClientPool = (
     const { settings, admission, events } = deps;
     const scope = yield* Effect.scope;
     const clock = yield* Clock.Clock;
-    const context = yield* Effect.context<never>();
-    const run = Effect.runForkWith(context);
+    const run = Effect.runForkWith(yield* Effect.context<never>());
+    const fork = (effect: Effect.Effect<void>): void =>
+      void run(Effect.forkIn(effect, scope, { startImmediately: true }));
     const breaker: Breaker = yield* makeBreaker({ cooldown: settings.breakerCooldown });
-    const processes = makeAdmission({ queueMax: settings.admissionQueueMax, timeout: settings.connectTimeout });
-    processes.ensureGate(PROCESSES, settings.stdioProcessMax);
-    const records = new Map<string, EndpointRecord>();
-    const gateOwners = new Map<string, string>();
+    const records = makeRecords({ ...deps, now: () => clock.currentTimeMillisUnsafe() });
+    const processes = makeProcessSlots(settings, records.all, (id) => evict(id, "capacity"));
     const opened = new Set<Scope.Closeable>();
+    /** Leases whose connection the pool itself references. */
+    const held = new WeakSet<Lease>();
     let closed = false;
 
     const at = (record: EndpointRecord) => ({ endpointId: record.endpointId, server: record.server });
 
-    const recordOf = (endpoint: McpEndpoint): EndpointRecord | InvalidEndpoint => {
-      const known = records.get(endpoint.endpointId);
-      if (known) return known;
-      const plugin = findTransport(deps.transports, endpoint);
-      if (plugin instanceof InvalidEndpoint) return plugin;
-      const record = makeRecord(endpoint, plugin, plugin.gates?.(endpoint, settings) ?? [], gateOwners);
-      for (const gate of record.gates) admission.ensureGate(gate.name, gate.capacity);
-      records.set(endpoint.endpointId, record);
-      return record;
-    };
+    /** Drops the connection: no new users, and the next one connects anew. */
+    const drop = (record: EndpointRecord): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const { lease } = record;
+        record.lease = undefined;
+        return Effect.andThen(RcMap.invalidate(map, record.endpointId), lease?.retire ?? Effect.void);
+      });
 
-    const forget = (record: EndpointRecord): void => {
-      const busy = record.client || record.connecting || record.borrowers > 0 || record.connectors > 0;
-      if (busy || record.brokenUntil > clock.currentTimeMillisUnsafe()) return;
-      records.delete(record.endpointId);
-      if (record.limiter) {
-        admission.dropGate(record.limiter);
-        gateOwners.delete(record.limiter);
-      }
-    };
-
-    /** The longest idle client of a subprocess transport makes room. */
-    const evictLongestIdle: Effect.Effect<void> = Effect.suspend(() => {
-      const idle = [...records.values()].filter((r) => r.plugin.subprocess && r.client && r.borrowers === 0);
-      const oldest = idle.toSorted((a, b) => a.lastActivity - b.lastActivity)[0];
-      return oldest ? evict(oldest.endpointId, "capacity") : Effect.void;
-    });
-
-    const processSlot = Effect.suspend(() => {
-      const gate = processes.gates()[0];
-      const room = gate && gate.used < gate.capacity ? Effect.void : evictLongestIdle;
-      return Effect.andThen(
-        room,
-        Effect.acquireRelease(processes.grant(new Map([[PROCESSES, 1]])), (release) => Effect.sync(release), {
-          interruptible: true,
-        }),
-      );
-    });
-
-    const onClose = (record: EndpointRecord, generation: number, bornAt: number, error: McpError | undefined): void => {
-      if (record.generation !== generation || !record.client) return;
-      const lost =
-        error ??
-        new ConnectionLost({ server: record.server, outcome: "unknown", reason: "the server closed the connection" });
-      record.client = undefined;
+    const onClose = (record: EndpointRecord, connection: Connection, error: McpError | undefined): void => {
+      if (record.lease === undefined || record.lease.client !== connection.client) return;
+      const reason = "the server closed the connection";
+      const lost = error ?? new ConnectionLost({ server: record.server, outcome: "unknown", reason });
       record.failures++;
       record.lastError = lost;
       events.publish({ type: "disconnected", error: lost, ...at(record) });
-      const young = clock.currentTimeMillisUnsafe() - bornAt < settings.minUptime;
+      const now = clock.currentTimeMillisUnsafe();
+      const young = now - connection.bornAt < settings.minUptime;
       if (young) {
-        record.brokenUntil = clock.currentTimeMillisUnsafe() + settings.breakerCooldown;
+        record.brokenUntil = now + settings.breakerCooldown;
         events.publish({ type: "circuit.open", retryAt: record.brokenUntil, ...at(record) });
       }
-      run(
-        Effect.andThen(
-          RcMap.invalidate(map, record.endpointId),
-          young ? breaker.recordFailure(record, lost) : Effect.void,
-        ),
-      );
+      fork(drop(record));
+      // What is left of it, for example a process tree, is not kept until its last user notices.
+      fork(Scope.close(connection.own, Exit.void));
+      if (young) fork(breaker.recordFailure(record, lost));
+    };
+
+    const becomeReady = (record: EndpointRecord, connection: Connection, client: LiveClient): void => {
+      connection.client = client;
+      connection.bornAt = clock.currentTimeMillisUnsafe();
+      record.connects++;
+      opened.add(connection.own);
+      record.lease = makeLease(client, {
+        deadlines: deps.deadlines,
+        idleTimeout: settings.idleTimeout,
+        now: () => clock.currentTimeMillisUnsafe(),
+        fork,
+        onUnused: (now) => {
+          record.lastActivity = now;
+          if (record.plugin.subprocess && processes.wanted()) fork(evict(record.endpointId, "capacity"));
+        },
+        onIdle: () => fork(evict(record.endpointId, "idle")),
+      });
+      const { era, protocolVersion, pid } = client;
+      events.publish({ type: "connect.ready", era, protocolVersion, pid, ...at(record) });
+      if (!client.isConnected) onClose(record, connection, undefined);
     };
 
     /** Opens a connection in a scope of its own, so that a failed attempt is cleaned up behind the error. */
     const open = (record: EndpointRecord): Effect.Effect<LiveClient, AcquireError, Scope.Scope> =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
-          const generation = ++record.generation;
-          const own = yield* Scope.make();
-          record.connecting = true;
+          const connection: Connection = { own: yield* Scope.make(), client: undefined, bornAt: Infinity };
+          record.connecting++;
           events.publish({ type: "connect.start", ...at(record) });
-          let bornAt = Infinity;
           const attempt = connect(deps, record.plugin, record.endpoint, {
             limiter: record.limiter,
             demand: record.demand,
@@ -136,40 +128,35 @@ export const makeClientPool = (
               client.notified(method, params);
               events.publish({ type: "notification", method, params, ...at(record) });
             },
-            onClose: (_client, error) => onClose(record, generation, bornAt, error),
+            onClose: (_client, error) => onClose(record, connection, error),
           });
           const slotted: Effect.Effect<LiveClient, AcquireError, Scope.Scope> = record.plugin.subprocess
-            ? Effect.andThen(processSlot, attempt)
+            ? Effect.andThen(processes.slot, attempt)
             : attempt;
-          const guarded: Effect.Effect<LiveClient, AcquireError> = breaker.guard(record, Scope.provide(slotted, own));
+          const guarded: Effect.Effect<LiveClient, AcquireError> = breaker.guard(
+            record,
+            Scope.provide(slotted, connection.own),
+          );
           const exit = yield* Effect.exit(restore(guarded));
-          if (record.generation === generation) record.connecting = false;
+          record.connecting--;
           if (Exit.isFailure(exit)) {
-            yield* Effect.forkIn(Scope.close(own, exit), scope, { startImmediately: true });
-            if (record.generation === generation) yield* RcMap.invalidate(map, record.endpointId);
+            yield* Effect.forkIn(Scope.close(connection.own, exit), scope, { startImmediately: true });
+            yield* RcMap.invalidate(map, record.endpointId);
             return yield* exit;
           }
-          const client = exit.value;
-          bornAt = clock.currentTimeMillisUnsafe();
-          if (record.generation === generation) record.client = client;
-          record.connects++;
-          opened.add(own);
           yield* Effect.addFinalizer(() =>
             Effect.suspend(() => {
-              opened.delete(own);
-              client.markClosed(undefined);
-              if (record.client === client) {
-                record.client = undefined;
-                events.publish({ type: "evicted", reason: closed ? "shutdown" : "idle", ...at(record) });
-                forget(record);
-              }
-              return Scope.close(own, Exit.void);
+              opened.delete(connection.own);
+              exit.value.markClosed(undefined);
+              if (record.lease?.client === exit.value) record.lease = undefined;
+              return Effect.andThen(
+                Scope.close(connection.own, Exit.void),
+                Effect.sync(() => records.forget(record)),
+              );
             }),
           );
-          const { era, protocolVersion, pid } = client;
-          events.publish({ type: "connect.ready", era, protocolVersion, pid, ...at(record) });
-          if (!client.isConnected) onClose(record, generation, bornAt, undefined);
-          return client;
+          becomeReady(record, connection, exit.value);
+          return exit.value;
         }).pipe(
           Effect.tapError((error: AcquireError) =>
             Effect.sync(() => {
@@ -181,60 +168,100 @@ export const makeClientPool = (
       );
 
     const map: RcMap.RcMap<string, LiveClient, AcquireError> = yield* RcMap.make({
-      lookup: (id: string) => open(records.get(id)!),
-      idleTimeToLive: Duration.millis(settings.idleTimeout),
+      lookup: (id: string) => open(records.byId(id)!),
     });
 
     const evict: ClientPool["evict"] = (endpointId, reason) =>
       Effect.suspend(() => {
-        const record = records.get(endpointId);
-        if (record?.client) events.publish({ type: "evicted", reason, ...at(record) });
-        if (record) record.client = undefined;
+        const record = records.byId(endpointId);
+        if (!record) return Effect.void;
+        if (record.lease) events.publish({ type: "evicted", reason, ...at(record) });
         return Effect.andThen(
-          RcMap.invalidate(map, endpointId),
-          Effect.sync(() => record && forget(record)),
+          drop(record),
+          Effect.sync(() => records.forget(record)),
         );
       });
 
-    const released = (record: EndpointRecord): Effect.Effect<void> =>
+    /** Connects, or waits for the connection under way. When all who wait give up, the attempt ends. */
+    const leaseOf = (record: EndpointRecord): Effect.Effect<Lease, AcquireError> =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.scopedWith((scope) =>
+          Effect.gen(function* () {
+            yield* Scope.provide(restore(RcMap.get(map, record.endpointId)), scope);
+            const { lease } = record;
+            if (!lease) {
+              const reason = "the server closed the connection as soon as it was open";
+              return yield* new ConnectionLost(
+                { server: record.server, outcome: "not-sent", reason },
+                record.lastError,
+              );
+            }
+            if (held.has(lease)) return lease;
+            held.add(lease);
+            yield* Scope.provide(RcMap.get(map, record.endpointId), lease.hold);
+            return lease;
+          }),
+        ),
+      );
+
+    const withLease = <A, E, R>(
+      endpoint: McpEndpoint,
+      entered: (lease: Lease) => void,
+      use: (client: LiveClient) => Effect.Effect<A, E, R>,
+    ): Effect.Effect<A, E | AcquireError, R> => {
+      if (closed) return Effect.fail(new RuntimeClosed());
+      const record = records.of(endpoint);
+      if (record instanceof InvalidEndpoint) return Effect.fail(record);
+      const enter = (lease: Lease): Effect.Effect<A, E, R> => {
+        lease.enter();
+        entered(lease);
+        return use(lease.client);
+      };
+      if (record.lease?.client.isConnected && held.has(record.lease)) return enter(record.lease);
+      record.waiting++;
+      return Effect.flatMap(
+        Effect.onExitPrimitive(leaseOf(record), () => void record.waiting--),
+        enter,
+      );
+    };
+
+    const withClient: ClientPool["withClient"] = (endpoint, use) =>
       Effect.suspend(() => {
-        record.borrowers--;
-        record.lastActivity = clock.currentTimeMillisUnsafe();
-        const wanted = record.borrowers === 0 && record.plugin.subprocess && (processes.gates()[0]?.waiting ?? 0) > 0;
-        // Nobody waits for this connect any more: end the attempt instead of finishing it for no one.
-        if (record.borrowers === 0 && record.connecting) return RcMap.invalidate(map, record.endpointId);
-        return wanted && record.client ? Effect.forkIn(evict(record.endpointId, "capacity"), scope) : Effect.void;
+        let lease: Lease | undefined;
+        return Effect.onExitPrimitive(
+          Effect.suspend(() => withLease(endpoint, (entered) => (lease = entered), use)),
+          () => {
+            lease?.leave();
+            return undefined;
+          },
+        );
       });
 
     const borrow: ClientPool["borrow"] = (endpoint) =>
-      Effect.suspend(() => {
-        if (closed) return Effect.fail(new RuntimeClosed());
-        const record = recordOf(endpoint);
-        if (record instanceof InvalidEndpoint) return Effect.fail(record);
-        record.borrowers++;
-        const get = Effect.andThen(
-          Effect.addFinalizer(() => released(record)),
-          RcMap.get(map, record.endpointId),
-        );
-        // A client that died between its last use and now is dropped, and a fresh one is opened.
-        return Effect.flatMap(get, (client) =>
-          client.isConnected
-            ? Effect.succeed(client)
-            : Effect.andThen(RcMap.invalidate(map, record.endpointId), RcMap.get(map, record.endpointId)),
-        );
-      });
+      Effect.flatMap(Effect.scope, (borrower) =>
+        Effect.suspend(() => {
+          let lease: Lease | undefined;
+          return Effect.andThen(
+            Scope.addFinalizer(
+              borrower,
+              Effect.sync(() => lease?.leave()),
+            ),
+            Effect.suspend(() => withLease(endpoint, (entered) => (lease = entered), Effect.succeed)),
+          );
+        }),
+      );
 
     return {
       borrow,
-      withClient: (endpoint, use) => Effect.scoped(Effect.flatMap(borrow(endpoint), use)),
-      record: recordOf,
-      records: () => [...records.values()],
+      withClient,
+      record: records.of,
+      records: records.all,
       evict,
-      processes,
+      processes: processes.gates,
       close: Effect.suspend(() => {
         closed = true;
         processes.close();
-        const evictAll = Effect.forEach([...records.keys()].toReversed(), (id) => evict(id, "shutdown"), {
+        const evictAll = Effect.forEach(records.all().toReversed(), (record) => evict(record.endpointId, "shutdown"), {
           concurrency: "unbounded",
           discard: true,
         });

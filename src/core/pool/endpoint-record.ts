@@ -1,10 +1,13 @@
 /** What the pool remembers of an endpoint, connected or not. */
-import type { LiveClient } from "../client.ts";
+import type { Admission } from "../admission/admission.ts";
 import type { Demand, GateSpec, TransportPlugin } from "../contracts.ts";
 import { endpointName, type McpEndpoint } from "../endpoint.ts";
-import type { McpError } from "../errors.ts";
+import { InvalidEndpoint, type McpError } from "../errors.ts";
 import { digest } from "../identity.ts";
+import type { McpSettings } from "../settings.ts";
 import type { BreakerSubject } from "./breaker.ts";
+import { findTransport } from "./connect.ts";
+import type { Lease } from "./lease.ts";
 
 export interface EndpointRecord extends BreakerSubject {
   readonly endpoint: McpEndpoint;
@@ -12,18 +15,18 @@ export interface EndpointRecord extends BreakerSubject {
   readonly gates: ReadonlyArray<GateSpec>;
   readonly demand: Demand;
   readonly limiter: string | undefined;
-  client: LiveClient | undefined;
-  connecting: boolean;
-  /** Callers that hold or await the client now. */
-  borrowers: number;
+  /** The live connection, when there is one. */
+  lease: Lease | undefined;
+  /** Attempts under way. */
+  connecting: number;
+  /** Callers that wait for a connection. */
+  waiting: number;
   /** Attached connectors; the record is forgotten when unused and zero. */
   connectors: number;
   calls: number;
   failures: number;
   connects: number;
   lastActivity: number;
-  /** Changes with every connection, so that a late event of an old one is told apart. */
-  generation: number;
 }
 
 /**
@@ -38,7 +41,7 @@ const ownGate = (name: string, endpoint: McpEndpoint, owners: Map<string, string
   return unique;
 };
 
-export const makeRecord = (
+const makeRecord = (
   endpoint: McpEndpoint,
   plugin: TransportPlugin,
   specs: ReadonlyArray<GateSpec>,
@@ -56,14 +59,55 @@ export const makeRecord = (
     limiter: own?.name,
     lastError: undefined as McpError | undefined,
     brokenUntil: 0,
-    client: undefined,
-    connecting: false,
-    borrowers: 0,
+    lease: undefined,
+    connecting: 0,
+    waiting: 0,
     connectors: 0,
     calls: 0,
     failures: 0,
     connects: 0,
     lastActivity: 0,
-    generation: 0,
+  };
+};
+
+export interface EndpointRecords {
+  /** The record of the endpoint; made with its gates at first sight. */
+  readonly of: (endpoint: McpEndpoint) => EndpointRecord | InvalidEndpoint;
+  readonly byId: (endpointId: string) => EndpointRecord | undefined;
+  readonly all: () => ReadonlyArray<EndpointRecord>;
+  /** Forgets an endpoint nobody attached or uses, unless it is failing fast. */
+  readonly forget: (record: EndpointRecord) => void;
+}
+
+export const makeRecords = (deps: {
+  readonly settings: McpSettings;
+  readonly transports: ReadonlyArray<TransportPlugin>;
+  readonly admission: Admission;
+  readonly now: () => number;
+}): EndpointRecords => {
+  const records = new Map<string, EndpointRecord>();
+  const owners = new Map<string, string>();
+  return {
+    of: (endpoint) => {
+      const known = records.get(endpoint.endpointId);
+      if (known) return known;
+      const plugin = findTransport(deps.transports, endpoint);
+      if (plugin instanceof InvalidEndpoint) return plugin;
+      const record = makeRecord(endpoint, plugin, plugin.gates?.(endpoint, deps.settings) ?? [], owners);
+      for (const gate of record.gates) deps.admission.ensureGate(gate.name, gate.capacity);
+      records.set(endpoint.endpointId, record);
+      return record;
+    },
+    byId: (endpointId) => records.get(endpointId),
+    all: () => [...records.values()],
+    forget: (record) => {
+      const busy = record.lease || record.connecting > 0 || record.waiting > 0 || record.connectors > 0;
+      if (busy || record.brokenUntil > deps.now()) return;
+      records.delete(record.endpointId);
+      if (record.limiter) {
+        deps.admission.dropGate(record.limiter);
+        owners.delete(record.limiter);
+      }
+    },
   };
 };

@@ -6,7 +6,7 @@
  * answer that ends it, and keeps listening to a signal whose request is done.
  */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import type { EngineSession, McpTransport, Progress } from "../../core/contracts.ts";
+import type { EngineSession, McpTransport, Progress, SessionRequestOptions } from "../../core/contracts.ts";
 import { Cancelled, type ConnectionLost, HttpFailed, isMcpError, type McpError } from "../../core/errors.ts";
 import { PluginFailed, ProtocolError } from "../../core/errors.ts";
 
@@ -33,17 +33,26 @@ interface Call {
   readonly method: string;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: McpError) => void;
-  readonly signal: AbortSignal;
-  readonly onAbort: () => void;
   readonly onProgress: ((progress: Progress) => void) | undefined;
+  readonly stopListening: (() => void) | undefined;
 }
 
-/** The error of an aborted request: the signal's own reason where it is one of ours. */
-const aborted = (signal: AbortSignal): McpError => {
-  const reason: unknown = signal.reason;
-  if (isMcpError(reason)) return reason;
-  const why = typeof reason === "string" ? reason : reason instanceof Error ? reason.message : "the caller gave up";
-  return new Cancelled({ reason: why }, reason);
+/** The error of a cancelled request: the reason itself where it is one of ours. */
+const aborted = (reason: unknown): McpError =>
+  isMcpError(reason)
+    ? reason
+    : new Cancelled({ reason: reason instanceof Error ? reason.message : String(reason ?? "no reason was given") });
+
+/** Listens for cancellation in the cheapest way the caller offers; answers how to stop, where that is needed. */
+const listen = (options: SessionRequestOptions, listener: (reason: unknown) => void): (() => void) | undefined => {
+  if (options.onCancel) {
+    options.onCancel(listener);
+    return undefined;
+  }
+  const { signal } = options;
+  const onAbort = (): void => listener(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  return () => signal.removeEventListener("abort", onAbort);
 };
 
 /** Our number again from an id or progress token; some servers send numbers back as text. */
@@ -72,7 +81,7 @@ export const makeCalls = ({ server, transportType, transport, diagnose }: CallsC
     const call = id === undefined ? undefined : pending.get(id);
     if (call === undefined) return undefined;
     pending.delete(id!);
-    call.signal.removeEventListener("abort", call.onAbort);
+    call.stopListening?.();
     return call;
   };
 
@@ -95,29 +104,29 @@ export const makeCalls = ({ server, transportType, transport, diagnose }: CallsC
     }
   };
 
-  const cancel = (id: number, signal: AbortSignal): void => {
+  const cancel = (id: number, why: unknown): void => {
     const call = take(id);
     // The specification forbids cancelling `initialize`.
     if (call && call.method !== "initialize" && !lost) {
-      const timedOut = isMcpError(signal.reason) && signal.reason._tag === "RequestTimeout";
+      const timedOut = isMcpError(why) && why._tag === "RequestTimeout";
       const reason = timedOut ? "the request timed out" : "the caller gave up";
       const params = { requestId: id, reason };
       post({ jsonrpc: "2.0", method: "notifications/cancelled", params }, (cause) =>
         diagnose(`the cancellation of request ${id} could not be sent: ${sendFailure(cause).message}`),
       );
     }
-    call?.reject(aborted(signal));
+    call?.reject(aborted(why));
   };
 
   return {
-    request: (method, params, { signal, onProgress }) =>
+    request: (method, params, options) =>
       new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(aborted(signal));
+        if (!options.onCancel && options.signal.aborted) return reject(aborted(options.signal.reason));
+        const { onProgress } = options;
         if (lost) return reject(lost("not-sent"));
         const id = ++lastId;
-        const onAbort = () => cancel(id, signal);
-        pending.set(id, { method, resolve, reject, signal, onAbort, onProgress });
-        signal.addEventListener("abort", onAbort);
+        const stopListening = listen(options, (why) => cancel(id, why));
+        pending.set(id, { method, resolve, reject, onProgress, stopListening });
         const meta = params?.["_meta"];
         const sent = onProgress ? { ...params, _meta: { ...(isRecord(meta) && meta), progressToken: id } } : params;
         post({ jsonrpc: "2.0", id, method, ...(sent && { params: sent }) }, (cause) =>
