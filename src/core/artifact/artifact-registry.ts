@@ -25,9 +25,10 @@ interface Entry {
   readonly bytes: number;
 }
 
-const bytesOf = (artifact: Artifact): number => {
+/** Bytes as JSON; at most `limit`, however large or endless the artifact is. */
+const bytesOf = (artifact: Artifact, limit: number): number => {
   const known = artifact instanceof McpArtifact ? artifact.size : undefined;
-  return known ?? sizeWithin(artifact.root(), Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY) ?? 0;
+  return known ?? sizeWithin(artifact.root(), limit, 1_000_000) ?? limit;
 };
 
 /** Artifacts of an entry whose ref somebody knows: nobody can ask for the others. */
@@ -69,7 +70,7 @@ export class ArtifactRegistry {
   /** Keeps an artifact and its parts. `origin` names who made it, for example an endpoint id. Never fails. */
   keep(artifact: Artifact, origin: string = ""): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const out = this.#add({ artifact, origin, bytes: bytesOf(artifact) });
+      const out = this.#add({ artifact, origin, bytes: bytesOf(artifact, this.#maxBytes) });
       const { store } = this.#options;
       return store === undefined || out.length === 0
         ? Effect.void

@@ -1,6 +1,6 @@
 /** Artifacts: results with an identity, which a model can refer to and read piece by piece. */
 import { PluginFailed } from "../errors.ts";
-import { jsonText, parseJson } from "./json.ts";
+import { isDeep, jsonText, parseJson } from "./json.ts";
 import { isAlias, mintRef } from "./ref.ts";
 
 /**
@@ -57,9 +57,9 @@ export abstract class Artifact {
     return (this.#plain ??= parseJson(wireText(this)));
   }
 
-  /** The content that the ref is a digest of. */
-  protected identity(): string {
-    return jsonText({ ...this });
+  /** The content that the ref is a digest of, in pieces. */
+  protected identity(): Iterable<string> {
+    return [jsonText({ ...this })];
   }
 
   /** Gives a rebuilt artifact the ref it was minted with. */
@@ -72,15 +72,12 @@ export abstract class Artifact {
 /** The wire form as JSON text, artifacts inside it in their wire form too. */
 export const wireText = (artifact: Artifact): string => {
   const wire = artifact.toWire();
-  try {
-    return JSON.stringify(wire, function (this: Record<string, unknown>, key, json: unknown) {
-      const original = this[key];
-      return original instanceof Artifact ? original.toWire() : json;
-    });
-  } catch {
-    // Too deep for the built-in; such data holds no artifacts.
-    return jsonText(wire);
-  }
+  // Deep data is a server's, so it holds no artifacts.
+  if (isDeep(wire)) return jsonText(wire);
+  return JSON.stringify(wire, function (this: Record<string, unknown>, key, json: unknown) {
+    const original = this[key];
+    return original instanceof Artifact ? original.toWire() : json;
+  });
 };
 
 const aliasOfClass = (constructor: Function): string => {
@@ -123,7 +120,7 @@ export class ListArtifact extends Artifact {
     return { artifact_ref: this.ref, items: this.items };
   }
 
-  protected override identity(): string {
-    return jsonText(this.items.map((item) => item.ref));
+  protected override identity(): Iterable<string> {
+    return [jsonText(this.items.map((item) => item.ref))];
   }
 }

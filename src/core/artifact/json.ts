@@ -62,6 +62,9 @@ export const textEnd = (text: string, start: number, maxUnits: number, maxBytes:
   return end;
 };
 
+/** Stands for what cannot be written. */
+const notJson = '"[not JSON]"';
+
 const scalarText = (value: unknown): string => {
   const text = JSON.stringify(value) as string | undefined;
   return text ?? "null";
@@ -146,12 +149,18 @@ export const sizeWithin = (value: unknown, maxBytes: number, maxDepth: number): 
   return size;
 };
 
-/** JSON text piece by piece, strings cut to `maxString` units; the stack stays small however deep the value is. */
+/**
+ * JSON text piece by piece, strings cut to `maxString` units; the call stack stays
+ * small however deep the value is. A value inside itself becomes a short note.
+ */
 export function* jsonPieces(value: unknown, maxString: number = Number.POSITIVE_INFINITY): Generator<string> {
   const stack: Array<Cursor> = [];
+  const around = new Set<object>();
   const open = (next: unknown): string => {
     if (!isContainer(next))
       return scalarText(typeof next === "string" && next.length > maxString ? next.slice(0, maxString) : next);
+    if (around.has(next)) return notJson;
+    around.add(next);
     const cursor = cursorOf(next);
     stack.push(cursor);
     return cursor.keys ? "{" : "[";
@@ -160,6 +169,7 @@ export function* jsonPieces(value: unknown, maxString: number = Number.POSITIVE_
   for (let top = stack.at(-1); top; top = stack.at(-1)) {
     if (top.at >= top.count) {
       stack.pop();
+      around.delete(top.value);
       yield top.keys ? "}" : "]";
       continue;
     }
@@ -169,12 +179,28 @@ export function* jsonPieces(value: unknown, maxString: number = Number.POSITIVE_
   }
 }
 
-/** `JSON.stringify` that does not overflow on deep values; what is no JSON at all becomes a short note. */
+/** True when a value has more levels than the built-in writer is trusted with. */
+export const isDeep = (value: unknown): boolean => {
+  const stack: Array<Cursor> = isContainer(value) ? [cursorOf(value)] : [];
+  for (let top = stack.at(-1); top && stack.length <= 500; top = stack.at(-1)) {
+    if (top.at >= top.count) stack.pop();
+    else {
+      const child = childAt(top, top.at++);
+      if (isContainer(child)) stack.push(cursorOf(child));
+    }
+  }
+  return stack.length > 0;
+};
+
+/**
+ * `JSON.stringify` for values of any depth: the built-in one overflows on deep values,
+ * and takes a second to do so on one runtime. What is no JSON at all becomes a short note.
+ */
 export const jsonText = (value: unknown): string => {
   try {
-    return scalarText(value);
-  } catch (cause) {
-    return cause instanceof RangeError ? Array.from(jsonPieces(value)).join("") : '"[not JSON]"';
+    return isDeep(value) ? Array.from(jsonPieces(value)).join("") : scalarText(value);
+  } catch {
+    return notJson;
   }
 };
 

@@ -1,6 +1,6 @@
 /** The generic artifact: any JSON a tool answered, with a cache of summaries for its large parts. */
 import { Artifact } from "./artifact.ts";
-import { cursorOf, childAt, jsonText, keyAt, scalarSize } from "./json.ts";
+import { cursorOf, childAt, jsonPieces, jsonText, keyAt, scalarSize } from "./json.ts";
 import { childPointer } from "./pointer.ts";
 import { carriedRef } from "./ref.ts";
 import { stubText, summarize, type Summary } from "./summary.ts";
@@ -105,8 +105,8 @@ export class McpArtifact extends Artifact {
     return left < 0 ? undefined : { value: copied, size: maxBytes - left };
   }
 
-  protected override identity(): string {
-    return jsonText([this.mcpHandle, this.toolName, this.data]);
+  protected override identity(): Iterable<string> {
+    return jsonPieces([this.mcpHandle, this.toolName, this.data]);
   }
 
   #wrap(data: unknown): Readonly<Record<string, unknown>> {

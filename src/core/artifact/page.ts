@@ -54,7 +54,7 @@ const keyCache = new WeakMap<object, ReadonlyArray<string>>();
 const pagedCursor = (value: object): Cursor => {
   if (!isRecord(value)) return cursorOf(value);
   let keys = keyCache.get(value);
-  if (!keys || Object.keys(value).length !== keys.length) keyCache.set(value, (keys = keysOf(value)));
+  if (!keys) keyCache.set(value, (keys = keysOf(value)));
   return { value, keys, count: keys.length, at: 0 };
 };
 

@@ -1,5 +1,6 @@
 /** Pure: artifact refs, `artifact:<alias>~<short id>`, and aliases, which are colon hierarchies. */
-import { digest } from "../identity.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { isRecord } from "./json.ts";
 
 const aliasPattern = /^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)*$/;
@@ -18,8 +19,19 @@ export const carriedRef = (payload: unknown): string | undefined => {
   return aliasOf(ref) === undefined ? undefined : (ref as string);
 };
 
-/** A ref whose short id is a digest of the content: equal content, equal ref. 48 bits. */
-export const mintRef = (alias: string, content: string): string => `artifact:${alias}~${digest(content, 12)}`;
+/** A ref whose short id is a digest of the content, given in pieces: equal content, equal ref. 48 bits. */
+export const mintRef = (alias: string, content: Iterable<string>): string => {
+  const hash = sha256.create();
+  let batch = "";
+  for (const piece of content) {
+    batch += piece;
+    if (batch.length < 65_536) continue;
+    hash.update(utf8ToBytes(batch));
+    batch = "";
+  }
+  hash.update(utf8ToBytes(batch));
+  return `artifact:${alias}~${bytesToHex(hash.digest()).slice(0, 12)}`;
+};
 
 /** The alias and its ancestors, nearest first: `a:b:c`, `a:b`, `a`. */
 export const aliasLadder = (alias: string): ReadonlyArray<string> => {

@@ -110,8 +110,8 @@ export const walk = (data: unknown, source: WalkSource, given: Partial<WalkBudge
     parent.holdsContainers = true;
     parent.size += frame.size;
     const depth = stack.length;
-    const promoted = frame.shown > budgets.promotion || carriedRef(frame.value) !== undefined;
     const tooDeep = depth === budgets.depth && frame.holdsContainers;
+    const promoted = carriedRef(frame.value) !== undefined || (frame.shown > budgets.promotion && !tooDeep);
     if (depth > budgets.depth || !(promoted || tooDeep || frame.shown > budgets.subtree)) {
       parent.shown += frame.shown;
       return;

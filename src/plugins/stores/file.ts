@@ -1,6 +1,7 @@
 /** Keeps artifacts that left memory as files: one per artifact, private, replaced at once or not at all. */
 import * as Effect from "effect/Effect";
 import type { FileSystem } from "effect/FileSystem";
+import * as Option from "effect/Option";
 import { asMcpError } from "../../core/answer.ts";
 import type { ArtifactStore } from "../../core/contracts.ts";
 import { digest } from "../../core/identity.ts";
@@ -35,11 +36,10 @@ export const fileArtifactStore = (options: FileArtifactStoreOptions): ArtifactSt
   const list = Effect.gen(function* () {
     yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 });
     const names = (yield* fs.readDirectory(directory)).filter((name) => name.endsWith(suffix));
-    const found = yield* Effect.forEach(
-      names,
-      (name) => Effect.map(fs.stat(path(name)), (info) => ({ name, size: Number(info.size), at: info.mtime })),
-      { concurrency: 8 },
-    );
+    // A file that another process removes meanwhile is just not there.
+    const sized = (name: string) =>
+      Effect.option(Effect.map(fs.stat(path(name)), (info) => ({ name, size: Number(info.size), at: info.mtime })));
+    const found = (yield* Effect.forEach(names, sized, { concurrency: 8 })).flatMap(Option.toArray);
     found.sort((a, b) => mtime(a.at) - mtime(b.at));
     return new Map(found.map((file) => [file.name, file.size]));
   });
@@ -92,4 +92,4 @@ export const fileArtifactStore = (options: FileArtifactStoreOptions): ArtifactSt
   };
 };
 
-const mtime = (at: { readonly _tag: string; readonly value?: Date }): number => at.value?.getTime() ?? 0;
+const mtime = (at: Option.Option<Date>): number => Option.getOrUndefined(at)?.getTime() ?? 0;
