@@ -25,10 +25,10 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** Bytes as JSON; at most `limit`, however large or endless the artifact is. */
+/** Bytes as JSON; what is too deep to measure, or endless, counts as one largest message. */
 const bytesOf = (artifact: Artifact, limit: number): number => {
   const known = artifact instanceof McpArtifact ? artifact.size : undefined;
-  return known ?? sizeWithin(artifact.root(), limit, 1_000_000) ?? limit;
+  return known ?? sizeWithin(artifact.root(), limit, 300_000) ?? Math.min(limit, 64 * 1024 * 1024);
 };
 
 /** Artifacts of an entry whose ref somebody knows: nobody can ask for the others. */

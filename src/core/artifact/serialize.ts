@@ -10,7 +10,7 @@ import { summarize } from "./summary.ts";
 export interface ModelView {
   /** Knows which artifacts are kept. Default: none, so nothing is cut. */
   readonly artifacts?: { readonly has: (artifact: Artifact) => boolean } | undefined;
-  /** Bytes of the text of one result, UTF-8. Default 8,192. */
+  /** Bytes of the text of one result, UTF-8, at least 600. Default 8,192. */
   readonly budget?: number | undefined;
 }
 

@@ -134,7 +134,7 @@ describe("ArtifactRegistry", () => {
       const registry = new ArtifactRegistry();
       const endless: Array<unknown> = [];
       endless.push(endless);
-      const artifact = generic(endless);
+      const artifact = walk(endless, { mcpHandle: "h", toolName: "t" }, { nodes: 10_000 });
       yield* registry.keep(artifact);
       expect(registry.get(artifact.ref)).toBe(artifact);
       expect(JSON.stringify(artifact).length).toBeLessThan(1000);

@@ -146,7 +146,7 @@ describe("walk", () => {
         const shown = sizeWithin(artifact.toJSON(), 20_000, 100);
         expect(shown).toBeDefined();
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 });
