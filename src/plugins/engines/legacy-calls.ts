@@ -18,11 +18,23 @@ export const isRecord = (u: unknown): u is Json => typeof u === "object" && u !=
 export interface CallsContext {
   readonly server: string;
   readonly transportType: string;
-  readonly transport: McpTransport;
+  readonly transport: Pick<McpTransport, "send">;
   readonly diagnose: (message: string) => void;
+  /** Where ids begin. Default 1. Engines that share a connection, one after the other, keep theirs apart. */
+  readonly firstId?: number;
 }
 
-export interface Calls extends Pick<EngineSession, "request" | "notify"> {
+export interface CallOptions extends SessionRequestOptions {
+  /** Told the request's id before it is sent. */
+  readonly onId?: (id: number) => void;
+}
+
+export interface Calls extends Pick<EngineSession, "notify"> {
+  readonly request: (
+    method: string,
+    params: Record<string, unknown> | undefined,
+    options: CallOptions,
+  ) => Promise<unknown>;
   readonly onAnswer: (message: Json) => void;
   readonly onProgress: (params: Json) => void;
   /** Fails what is in flight and everything later. */
@@ -38,7 +50,7 @@ interface Call {
 }
 
 /** The error of a cancelled request: the reason itself where it is one of ours. */
-const aborted = (reason: unknown): McpError =>
+export const aborted = (reason: unknown): McpError =>
   isMcpError(reason)
     ? reason
     : new Cancelled({ reason: reason instanceof Error ? reason.message : String(reason ?? "no reason was given") });
@@ -72,9 +84,9 @@ const answeredError = (server: string, error: unknown): McpError => {
   });
 };
 
-export const makeCalls = ({ server, transportType, transport, diagnose }: CallsContext): Calls => {
+export const makeCalls = ({ server, transportType, transport, diagnose, firstId = 1 }: CallsContext): Calls => {
   const pending = new Map<number, Call>();
-  let lastId = 0;
+  let lastId = firstId - 1;
   let lost: ((outcome: "not-sent" | "unknown") => ConnectionLost) | undefined;
 
   const take = (id: number | undefined): Call | undefined => {
@@ -125,6 +137,7 @@ export const makeCalls = ({ server, transportType, transport, diagnose }: CallsC
         const { onProgress } = options;
         if (lost) return reject(lost("not-sent"));
         const id = ++lastId;
+        options.onId?.(id);
         const stopListening = listen(options, (why) => cancel(id, why));
         pending.set(id, { method, resolve, reject, onProgress, stopListening });
         const meta = params?.["_meta"];
