@@ -7,7 +7,6 @@ import * as Command from "effect/cli/Command";
 import * as Flag from "effect/cli/Flag";
 import * as GlobalFlag from "effect/cli/GlobalFlag";
 import * as Context from "effect/Context";
-import * as Data from "effect/Data";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
@@ -17,11 +16,7 @@ import { healthCommand } from "./commands/health.ts";
 import { toolsCommand } from "./commands/tools.ts";
 import { configPlaces } from "./config.ts";
 import type { CommandOptions, Command as Work } from "./session.ts";
-
-/** The command line cannot be understood. */
-export class UsageError extends Data.Error<{ readonly message: string }> {
-  readonly _tag = "UsageError";
-}
+import { UsageError } from "./usage-error.ts";
 
 /** Runs a command's work. */
 export type Runner = <Input>(work: Work<Input>, input: Input, options: CommandOptions) => Effect.Effect<void>;

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import { normalize, type Runner, runCommandLine, UsageError, wantsJson } from "../../src/cli/command-line.ts";
+import { normalize, type Runner, runCommandLine, wantsJson } from "../../src/cli/command-line.ts";
 import { exitCodeOf, serverExitCode, worst } from "../../src/cli/exit-code.ts";
 import { similarNames } from "../../src/cli/suggestions.ts";
+import { UsageError } from "../../src/cli/usage-error.ts";
 import { CircuitOpen, ConnectFailed, InvalidConfig, ProtocolError, Unauthorized } from "../../src/core/errors.ts";
 
 /** What the words say, without doing it. */

@@ -1,6 +1,6 @@
 /** `call <server> <tool>`: one tool call. */
 import * as Effect from "effect/Effect";
-import { InvalidArguments, SchemaRejected, ToolNotFound } from "../../core/errors.ts";
+import { InvalidArguments, ToolNotFound } from "../../core/errors.ts";
 import type { Provider } from "../../core/provider.ts";
 import { modelText } from "../../core/results.ts";
 import { type GivenArguments, readArguments } from "../call-arguments.ts";
@@ -8,16 +8,14 @@ import { openConfig, pickServer } from "../config.ts";
 import { exitCodes } from "../exit-code.ts";
 import { type Command, openRuntime, reach, type Reached } from "../session.ts";
 import { similarNames } from "../suggestions.ts";
+import { UsageError } from "../usage-error.ts";
 
 /** The tool by the server's own name, or by the name that models see. */
-const pickTool = (
-  { connector, tools }: Reached,
-  name: string,
-): Effect.Effect<Provider, ToolNotFound | SchemaRejected> => {
+const pickTool = ({ connector, tools }: Reached, name: string): Effect.Effect<Provider, ToolNotFound | UsageError> => {
   const provider = tools.find(({ tool }) => tool === name) ?? tools.find((one) => one.name === name);
   if (provider) return Effect.succeed(provider);
   const skipped = connector?.skipped.find(({ tool }) => tool === name);
-  if (skipped) return Effect.fail(new SchemaRejected({ tool: name, reason: skipped.reason }));
+  if (skipped) return Effect.fail(new UsageError({ message: `The tool '${name}' cannot be used: ${skipped.reason}.` }));
   const names = tools.map(({ tool }) => tool);
   const similar = similarNames(name, names);
   return Effect.fail(new ToolNotFound({ tool: name, similar: similar.length > 0 ? similar : names.slice(0, 5) }));
