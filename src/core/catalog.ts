@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import type { ConnectorState } from "./connector.ts";
 import type { CatalogPolicy, JsonSchema } from "./contracts.ts";
 import type { ConnectorRegistry } from "./connector-registry.ts";
-import { ToolNotFound } from "./errors.ts";
+import { type AcquireError, type RequestError, ToolNotFound } from "./errors.ts";
 import { digest } from "./identity.ts";
 import type { Provider } from "./provider.ts";
 import { exposedName, legalName, toolNameMax } from "./tool-name.ts";
@@ -31,7 +31,7 @@ export interface Catalog {
   /** The provider of that name in the lists at hand, without I/O. */
   readonly known: (name: string) => Provider | undefined;
   /** Without I/O when the name is known; else lists once and tries again. */
-  readonly resolve: (name: string) => Effect.Effect<Provider, ToolNotFound>;
+  readonly resolve: (name: string) => Effect.Effect<Provider, ToolNotFound | AcquireError | RequestError>;
 }
 
 export const toDefinition = (name: string, provider: Provider): ToolDefinition => {
@@ -133,7 +133,11 @@ export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray
           const first = yield* find(name);
           if (first) return first;
           yield* list(registry.connectors().filter((connector) => !likely.includes(connector)));
-          return (yield* find(name)) ?? (yield* notFound(name));
+          const second = yield* find(name);
+          if (second) return second;
+          // A tool of a server that cannot be listed is not missing: its server is.
+          const broken = likely.find((connector) => connector.status.state === "failed")?.status.error;
+          return yield* broken ?? notFound(name);
         });
       }),
   };

@@ -6,7 +6,7 @@ import * as Semaphore from "effect/Semaphore";
 import type { Adapter } from "./adapter.ts";
 import type { SchemaNormalizer } from "./contracts.ts";
 import type { McpEndpoint } from "./endpoint.ts";
-import { type AcquireError, InvalidEndpoint, type McpError, type RequestError } from "./errors.ts";
+import { type AcquireError, InvalidEndpoint, type RequestError } from "./errors.ts";
 import type { ClientPool } from "./pool/client-pool.ts";
 import { type BuiltProviders, buildProviders, type Provider, type SkippedTool } from "./provider.ts";
 import type { McpSettings } from "./settings.ts";
@@ -17,7 +17,7 @@ export interface ConnectorStatus {
   /** Epoch ms of the last good list. */
   readonly listedAt: number | undefined;
   /** Why the last listing failed; the last good list is still served. */
-  readonly error: McpError | undefined;
+  readonly error: AcquireError | RequestError | undefined;
 }
 
 export interface McpConnector {

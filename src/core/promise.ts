@@ -165,6 +165,14 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
     originals.set(twin, connector);
     return twin;
   };
+  const borrow = async (endpoint: McpEndpoint, signal: AbortSignal | undefined): Promise<PromiseClient> => {
+    const borrowed = await run(Scope.make());
+    const client = runtime.client(endpoint).pipe(
+      Scope.provide(borrowed),
+      Effect.onError(() => Scope.close(borrowed, Exit.void)),
+    );
+    return wrapClient(await run(client, signal), borrowed, run);
+  };
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= run(Scope.close(scope, Exit.void)));
   return {
@@ -173,13 +181,11 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
     connectors: () => runtime.connectors().map(wrapConnector),
     tools: (o) => run(runtime.tools(o), o?.signal),
     callTool: (call, o) => run(runtime.callTool(call, o), o?.signal),
-    client: async (endpoint, o) => {
-      const borrowed = await run(Scope.make());
-      const client = runtime.client(endpoint).pipe(
-        Scope.provide(borrowed),
-        Effect.onError(() => Scope.close(borrowed, Exit.void)),
-      );
-      return wrapClient(await run(client, o?.signal), borrowed, run);
+    client: (endpoint, o) => {
+      const connecting = borrow(endpoint, o?.signal);
+      // A host may start to connect and look later; a failure it has not looked at yet must not end it.
+      connecting.catch(() => {});
+      return connecting;
     },
     health: () => run(runtime.health),
     settings: runtime.settings,

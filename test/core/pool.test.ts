@@ -133,7 +133,7 @@ describe("client pool", () => {
       const error = yield* Fiber.join(direct);
       if (error._tag !== "ConnectFailed") throw error;
       expect(error).toMatchObject({ server: "silent", phase: "handshake", elapsed: 500 });
-      expect((yield* Fiber.join(waiting))._tag).toBe("ToolNotFound");
+      expect((yield* Fiber.join(waiting))._tag).toBe("ConnectFailed");
       yield* settle;
       expect(silent.live).toBe(0);
     }),
