@@ -93,7 +93,8 @@ export const makeOutput = (options: {
   return {
     json,
     style: styleFor(stdout, environment),
-    columns: stdout.isTTY === true ? stdout.columns : undefined,
+    // A terminal may tell no size: 0.
+    columns: (stdout.isTTY === true && stdout.columns) || undefined,
     foreign: (text) => (stdout.isTTY === true ? harmless(text) : text),
     result,
     text: (lines) => (json ? Effect.void : result(lines)),

@@ -25,7 +25,7 @@ export const makeSpinner = (stream: TextStream, active: boolean): Spinner => {
     const one = Effect.map(Clock.currentTimeMillis, (now) => {
       const text = (typeof label === "string" ? label : label()).replace(/\s+/g, " ");
       const time = ` ${seconds(now - startedAt)} s`;
-      const room = Math.max(10, (stream.columns ?? 80) - time.length - 3);
+      const room = Math.max(10, (stream.columns || 80) - time.length - 3);
       stream.write(`${clear}${frames[frame++ % frames.length]} ${text.slice(0, room)}${time}`);
     });
     return Effect.andThen(

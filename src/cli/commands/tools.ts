@@ -24,8 +24,12 @@ const firstLine = (text: string): string =>
     .split(/\r\n|\r|\n/)[0]!
     .trim();
 
-const shorten = (text: string, columns: number | undefined): string =>
-  columns === undefined || text.length <= columns ? text : `${text.slice(0, Math.max(1, columns - 1))}…`;
+/** No line is wider than the terminal, nor than is pleasant to read. */
+const shorten = (text: string, columns = 100): string => {
+  const characters = [...text];
+  const room = Math.min(columns, 100);
+  return characters.length <= room ? text : `${characters.slice(0, room - 1).join("")}…`;
+};
 
 const toolLines = (provider: Provider, output: Output): ReadonlyArray<string> => {
   const { style, foreign, columns } = output;
