@@ -5,11 +5,10 @@ import * as Exit from "effect/Exit";
 import * as Tracer from "effect/Tracer";
 import type { Adapter, CallOptions } from "./adapter.ts";
 import type { Admission } from "./admission/admission.ts";
-import { lift } from "./answer.ts";
 import type { SchemaChecks } from "./arguments.ts";
 import type { Catalog } from "./catalog.ts";
 import type { LiveClient } from "./client.ts";
-import type { ArtifactRehydrator, RawToolResult, ResultNormalizer, ResultSource } from "./contracts.ts";
+import type { RawToolResult } from "./contracts.ts";
 import { endpointName } from "./endpoint.ts";
 import {
   type AcquireError,
@@ -22,8 +21,9 @@ import {
 } from "./errors.ts";
 import type { EventBus, McpEventBody } from "./events.ts";
 import type { ClientPool } from "./pool/client-pool.ts";
+import type { Presentation } from "./presentation.ts";
 import type { Provider } from "./provider.ts";
-import { makeToolResult, type McpToolResult } from "./results.ts";
+import type { McpToolResult } from "./results.ts";
 
 /** A model's tool call: the exposed name and the arguments. */
 export interface ToolCall {
@@ -37,8 +37,7 @@ export interface CallDeps {
   readonly pool: ClientPool;
   readonly admission: Admission;
   readonly events: EventBus;
-  readonly rehydrators: ReadonlyArray<ArtifactRehydrator>;
-  readonly normalizer: ResultNormalizer;
+  readonly presentation: Presentation;
   /** Whether a call that may have run is sent once more, for tools annotated read-only or idempotent. */
   readonly resend: "never" | "annotated";
 }
@@ -51,7 +50,7 @@ export interface Calls {
 type Arguments = Readonly<Record<string, unknown>>;
 
 export const makeCalls = (deps: CallDeps): Calls => {
-  const { catalog, checks, pool, admission, events } = deps;
+  const { catalog, checks, pool, admission, events, presentation } = deps;
 
   const execute = (
     provider: Provider,
@@ -101,37 +100,12 @@ export const makeCalls = (deps: CallDeps): Calls => {
     options: CallOptions | undefined,
   ): Effect.Effect<McpToolResult, OutputInvalid | PluginFailed | ToolFailed> => {
     const presented = provider.raw.outputSchema
-      ? Effect.andThen(checks.output(provider, raw), present(provider, raw))
-      : present(provider, raw);
+      ? Effect.andThen(checks.output(provider, raw), presentation.present(provider, raw))
+      : presentation.present(provider, raw);
     if (!options?.failOnToolError || !raw.isError) return presented;
     return Effect.flatMap(presented, (result) =>
       Effect.fail(new ToolFailed({ tool: provider.name, text: result.allTextContent, result })),
     );
-  };
-
-  /** Rehydrators in order, else the normalizer: what a model sees. */
-  const present = (provider: Provider, raw: RawToolResult): Effect.Effect<McpToolResult, PluginFailed> => {
-    const source: ResultSource = {
-      handle: provider.handle,
-      tool: provider.tool,
-      endpointId: provider.endpoint.endpointId,
-    };
-    const normalize = (): Effect.Effect<McpToolResult, PluginFailed> => {
-      try {
-        return Effect.succeed(makeToolResult(raw, deps.normalizer.normalize(raw, source)));
-      } catch (cause) {
-        return Effect.fail(new PluginFailed({ plugin: "result normalizer", reason: String(cause) }, cause));
-      }
-    };
-    const from = (i: number): Effect.Effect<McpToolResult, PluginFailed> => {
-      const rehydrator = deps.rehydrators[i];
-      if (!rehydrator) return normalize();
-      return Effect.flatMap(
-        lift<unknown, PluginFailed>("rehydrator", () => rehydrator.rehydrate(raw, source)),
-        (artifact) => (artifact === undefined ? from(i + 1) : Effect.succeed(makeToolResult(raw, artifact))),
-      );
-    };
-    return from(0);
   };
 
   /** A span where the host has a tracer, and the events of start and end. */
@@ -160,6 +134,7 @@ export const makeCalls = (deps: CallDeps): Calls => {
       Effect.suspend(() => {
         const known = catalog.known(call.tool);
         if (known) return execute(known, call.arguments, options);
+        if (call.tool === presentation.fieldTool.name) return presentation.readField(call.arguments);
         return Effect.flatMap(catalog.resolve(call.tool), (provider) => execute(provider, call.arguments, options));
       }),
     createAdapter: (provider) =>

@@ -90,8 +90,13 @@ export interface TransportPlugin<E extends McpEndpoint = McpEndpoint> {
   readonly gates?: ((endpoint: E, settings: McpSettings) => ReadonlyArray<GateSpec>) | undefined;
   /** True for transports whose connections count against `stdioProcessMax`. */
   readonly subprocess?: boolean | undefined;
-  /** Which era to try first under `era: "auto"`. Default `legacy`. */
-  readonly firstEra?: Era | undefined;
+  /**
+   * The eras it can carry to this endpoint, in the order in which `era: "auto"` tries
+   * them. Default: legacy, then modern.
+   */
+  readonly eras?: ((endpoint: E) => ReadonlyArray<Era>) | undefined;
+  /** True when a connection carries only the era it was opened for. Default: all eras share one. */
+  readonly eraBound?: boolean | undefined;
 }
 
 // ── Protocol engines ────────────────────────────────────────────────────────
@@ -146,6 +151,19 @@ export interface ProtocolEngine {
   readonly era: Era;
   /** Performs the handshake. Rejects with `ConnectFailed` (phase `handshake`) or a more exact `McpError`. */
   readonly connect: (options: EngineConnectOptions) => Answer<EngineSession>;
+}
+
+/** What was learnt about an endpoint, and when: epoch ms. */
+export interface EraVerdict {
+  readonly era: Era;
+  readonly at: number;
+}
+
+/** Keeps over restarts which era each endpoint speaks. Keys are endpoint ids; nothing in it is secret. */
+export interface VerdictStore {
+  readonly load: (endpointId: string) => Answer<EraVerdict | undefined>;
+  readonly save: (endpointId: string, verdict: EraVerdict) => Answer<void>;
+  readonly remove: (endpointId: string) => Answer<void>;
 }
 
 // ── Credentials ─────────────────────────────────────────────────────────────

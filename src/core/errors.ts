@@ -14,6 +14,9 @@ import {
   tail,
 } from "./error-class.ts";
 
+import type { ArtifactNotFound, PointerUnresolved } from "./artifact/artifact-errors.ts";
+
+export { ArtifactNotFound, PointerUnresolved } from "./artifact/artifact-errors.ts";
 export { type ArgumentIssue, isMcpError, McpError, type McpErrorClass, type ProcessEnd } from "./error-class.ts";
 
 const InvalidEndpointBase: McpErrorClass<"InvalidEndpoint", { field: string; reason: string; fix: string }> = tagged(
@@ -297,4 +300,11 @@ export type RequestError =
   | RuntimeClosed;
 
 /** What can go wrong with one tool call. */
-export type CallError = AcquireError | RequestError | ToolNotFound | InvalidArguments | OutputInvalid;
+export type CallError =
+  | AcquireError
+  | RequestError
+  | ToolNotFound
+  | InvalidArguments
+  | OutputInvalid
+  | ArtifactNotFound
+  | PointerUnresolved;

@@ -20,6 +20,7 @@ import type {
   SchemaValidator,
   TokenStore,
   TransportPlugin,
+  VerdictStore,
 } from "./contracts.ts";
 import type { RawToolResult } from "./contracts.ts";
 
@@ -88,6 +89,13 @@ export const tokenStore: Port<TokenStore> = one<TokenStore>("tokenStore", () => 
   remove: () => {},
 }));
 
+/** Keeps over restarts which protocol era each endpoint speaks. Null default: it is learnt anew. */
+export const verdictStore: Port<VerdictStore> = one<VerdictStore>("verdictStore", () => ({
+  load: () => undefined,
+  save: () => {},
+  remove: () => {},
+}));
+
 /** Keeps artifacts that left memory. Null default: they are gone. */
 export const artifactStore: Port<ArtifactStore | undefined> = one<ArtifactStore | undefined>(
   "artifactStore",
@@ -101,6 +109,7 @@ export const singlePorts: ReadonlyArray<Port<any>> = [
   hostHandlers,
   errorPresenter,
   tokenStore,
+  verdictStore,
   artifactStore,
 ];
 export const listPorts: ReadonlyArray<ListPort<any>> = [

@@ -1,6 +1,5 @@
 /** The Promise face: one line per verb over the Effect runtime. */
 import * as Context from "effect/Context";
-import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
@@ -16,7 +15,7 @@ import type { Era, McpEndpoint } from "./endpoint.ts";
 import type { HealthSnapshot } from "./health.ts";
 import type { Provider, SkippedTool } from "./provider.ts";
 import type { McpToolResult } from "./results.ts";
-import { makeRuntime, type McpRuntime, type RuntimeOptions } from "./runtime.ts";
+import { makeRuntime, type McpRuntime, type RuntimeOptions, type ToolsOptions } from "./runtime.ts";
 import type { McpSettings } from "./settings.ts";
 
 /** Cancels on abort: the promise rejects with the signal's reason, the server is told. */
@@ -84,11 +83,10 @@ export interface PromiseRuntime extends AsyncDisposable {
   readonly attach: (handle: string, endpoint: McpEndpoint) => Promise<PromiseConnector>;
   readonly detach: (connector: PromiseConnector) => Promise<void>;
   readonly connectors: () => ReadonlyArray<PromiseConnector>;
-  readonly tools: (
-    options?: { readonly within?: Duration.Input | undefined } & Signalled,
-  ) => Promise<ReadonlyArray<ToolDefinition>>;
+  readonly tools: (options?: ToolsOptions & Signalled) => Promise<ReadonlyArray<ToolDefinition>>;
   readonly callTool: (call: ToolCall, options?: PromiseCallOptions) => Promise<McpToolResult>;
   readonly client: (endpoint: McpEndpoint, options?: Signalled) => Promise<PromiseClient>;
+  readonly modelText: McpRuntime["modelText"];
   readonly health: () => Promise<HealthSnapshot>;
   readonly settings: McpSettings;
   /** Ends everything; settles when every child process is gone. Safe to call twice. */
@@ -187,6 +185,7 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
       connecting.catch(() => {});
       return connecting;
     },
+    modelText: runtime.modelText,
     health: () => run(runtime.health),
     settings: runtime.settings,
     close,

@@ -21,7 +21,9 @@ import type { AcquireError, CallError, InvalidConfig, PluginFailed, ToolFailed }
 import { makeEventBus } from "./events.ts";
 import { type HealthSnapshot, takeHealth } from "./health.ts";
 import { makeClientPool } from "./pool/client-pool.ts";
+import { makeVerdicts } from "./pool/negotiation.ts";
 import * as Ports from "./ports.ts";
+import { makePresentation } from "./presentation.ts";
 import type { McpToolResult } from "./results.ts";
 import { type McpSettings, type McpSettingsInput, resolveSettings } from "./settings.ts";
 import { makeShutdown } from "./shutdown.ts";
@@ -39,18 +41,28 @@ export interface RuntimeOptions extends InstallOptions {
   readonly resend?: "never" | "annotated" | undefined;
 }
 
+export interface ToolsOptions {
+  readonly within?: Duration.Input | undefined;
+  /** Include the tool that pages through large results. Default false. */
+  readonly artifacts?: boolean | undefined;
+}
+
 export interface McpRuntime extends Pick<ConnectorRegistry, "attach" | "detach" | "attachScoped"> {
   readonly connectors: () => ReadonlyArray<McpConnector>;
   /**
    * The tools of all attached servers, as models are shown them. A server that fails
-   * answers its last good list; one slower than `within` too.
+   * answers its last good list; one slower than `within` too. With `artifacts` the list
+   * ends with `get_artifact_field`, which `callTool` answers itself.
    */
-  readonly tools: (options?: {
-    readonly within?: Duration.Input | undefined;
-  }) => Effect.Effect<ReadonlyArray<ToolDefinition>>;
+  readonly tools: (options?: ToolsOptions) => Effect.Effect<ReadonlyArray<ToolDefinition>>;
   readonly callTool: (call: ToolCall, options?: CallOptions) => Effect.Effect<McpToolResult, CallError | ToolFailed>;
   /** Borrows the shared client of an endpoint for the scope, attached or not. Its calls pass admission. */
   readonly client: (endpoint: McpEndpoint) => Effect.Effect<McpClient, AcquireError, Scope.Scope>;
+  /**
+   * What a model reads of a result, within a budget in bytes (default 8 KiB). What is cut
+   * is named with its ref and stays reachable through the tool `get_artifact_field`.
+   */
+  readonly modelText: (result: McpToolResult, budget?: number) => string;
   readonly health: Effect.Effect<HealthSnapshot>;
   readonly settings: McpSettings;
   /** The installed plugins, by port. */
@@ -79,6 +91,7 @@ export const makeRuntime = (
       handlers: installed(Ports.hostHandlers),
       clientInfo: options.clientInfo ?? { name: "nucleo-mcp", version: "0.1.0" },
       deadlines: yield* makeDeadlines,
+      verdicts: makeVerdicts(installed(Ports.verdictStore)),
     });
     const onDiagnostic = (endpoint: McpEndpoint, message: string): void =>
       events.publish({ type: "diagnostic", message, endpointId: endpoint.endpointId, server: endpointName(endpoint) });
@@ -94,6 +107,13 @@ export const makeRuntime = (
       credentialFlows: installed(Ports.credentialFlows),
       createAdapter: (provider) => calls.createAdapter(provider),
     });
+    const presentation = makePresentation({
+      rehydrators: installed(Ports.artifactRehydrators),
+      normalizer: installed(Ports.resultNormalizer),
+      artifactTypes: installed(Ports.artifactTypes),
+      artifactStore: installed(Ports.artifactStore),
+      onDiagnostic: (provider, message) => onDiagnostic(provider.endpoint, message),
+    });
     const catalog = makeCatalog(registry, installed(Ports.catalogPolicies));
     const calls = makeCalls({
       catalog,
@@ -101,8 +121,7 @@ export const makeRuntime = (
       pool,
       admission,
       events,
-      rehydrators: installed(Ports.artifactRehydrators),
-      normalizer: installed(Ports.resultNormalizer),
+      presentation,
       resend: options.resend ?? "never",
     });
     const shutdown = makeShutdown({ admission, pool, registry, grace: settings.shutdownGrace });
@@ -114,10 +133,12 @@ export const makeRuntime = (
       attachScoped: registry.attachScoped,
       connectors: registry.connectors,
       tools: (given) =>
-        Effect.map(catalog.entries(given?.within), (entries) =>
-          [...entries].map(([name, provider]) => toDefinition(name, provider)),
-        ),
+        Effect.map(catalog.entries(given?.within), (entries) => [
+          ...[...entries].map(([name, provider]) => toDefinition(name, provider)),
+          ...(given?.artifacts ? [presentation.fieldTool] : []),
+        ]),
       callTool: calls.callTool,
+      modelText: presentation.modelText,
       client: (endpoint) =>
         Effect.suspend(() => {
           const fault = registry.check("client", endpoint);

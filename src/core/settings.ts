@@ -3,10 +3,13 @@ import * as Config from "effect/Config";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import type { Era } from "./endpoint.ts";
 import { InvalidConfig } from "./errors.ts";
 
 /** Times are milliseconds, sizes bytes. */
 export interface McpSettings {
+  /** The protocol era to speak where the endpoint does not say. Default `"auto"`: negotiated and remembered. */
+  readonly era: Era | "auto";
   /** Slots of the gate `mcp:stdio`: calls in flight on all stdio servers. Default 32. */
   readonly stdioPoolMax: number;
   /** Slots of a stdio endpoint's own gate `mcp:<name>`. Default 10. */
@@ -51,7 +54,9 @@ export interface McpSettings {
 
 /** As `McpSettings`; a time may also be an Effect duration such as `"20 seconds"`. */
 export type McpSettingsInput = {
-  readonly [K in keyof McpSettings]?: K extends TimeKey ? Duration.Input | undefined : number | undefined;
+  readonly [K in keyof McpSettings]?:
+    | (K extends "era" ? McpSettings["era"] : K extends TimeKey ? Duration.Input : number)
+    | undefined;
 };
 
 type TimeKey =
@@ -67,6 +72,8 @@ type TimeKey =
   | "listChangedDebounce"
   | "listRetry";
 
+type CountKey = Exclude<keyof McpSettings, TimeKey | "era">;
+
 const times: Record<TimeKey, Duration.Input> = {
   admissionTimeout: "60 seconds",
   connectTimeout: "20 seconds",
@@ -81,7 +88,7 @@ const times: Record<TimeKey, Duration.Input> = {
   listRetry: "5 seconds",
 };
 
-const counts: Omit<Record<Exclude<keyof McpSettings, TimeKey>, number>, "stdioProcessMax"> = {
+const counts: Omit<Record<CountKey, number>, "stdioProcessMax"> = {
   stdioPoolMax: 32,
   stdioEndpointMax: 10,
   httpPoolMax: 64,
@@ -114,7 +121,20 @@ const time = (key: TimeKey, given: Duration.Input | undefined): Effect.Effect<nu
   );
 };
 
-const number = (key: Exclude<keyof McpSettings, TimeKey>, given: number | undefined, fallback: number) => {
+const eras: ReadonlyArray<McpSettings["era"]> = ["auto", "legacy", "modern"];
+
+const eraOf = (given: McpSettings["era"] | undefined): Effect.Effect<McpSettings["era"], InvalidConfig> => {
+  const name = environmentName("era");
+  const fault = (): InvalidConfig => invalid("era", `Give one of ${eras.join(", ")}; in the environment as ${name}.`);
+  const read: Effect.Effect<string, unknown> =
+    given === undefined ? Config.String(name).pipe(Config.withDefault("auto")) : Effect.succeed(given);
+  return Effect.flatMap(Effect.mapError(read, fault), (text) => {
+    const era = eras.find((known) => known === text);
+    return era ? Effect.succeed(era) : Effect.fail(fault());
+  });
+};
+
+const number = (key: CountKey, given: number | undefined, fallback: number) => {
   const fix = `Give a whole number above zero; in the environment as ${environmentName(key)}.`;
   const read: Effect.Effect<number, unknown> =
     given === undefined ? Config.Int(environmentName(key)).pipe(Config.withDefault(fallback)) : Effect.succeed(given);
@@ -131,7 +151,7 @@ const number = (key: Exclude<keyof McpSettings, TimeKey>, given: number | undefi
  */
 export const resolveSettings = (input: McpSettingsInput = {}): Effect.Effect<McpSettings, InvalidConfig> =>
   Effect.gen(function* () {
-    const known = [...Object.keys(times), ...Object.keys(counts), "stdioProcessMax"];
+    const known = [...Object.keys(times), ...Object.keys(counts), "stdioProcessMax", "era"];
     const unknown = Object.keys(input).find((key) => !known.includes(key));
     if (unknown !== undefined) {
       return yield* new InvalidConfig({
@@ -146,5 +166,5 @@ export const resolveSettings = (input: McpSettingsInput = {}): Effect.Effect<Mcp
     for (const key of Object.keys(counts) as Array<keyof typeof counts>)
       resolved[key] = yield* number(key, input[key], counts[key]);
     resolved["stdioProcessMax"] = yield* number("stdioProcessMax", input.stdioProcessMax, resolved["stdioPoolMax"]!);
-    return resolved as unknown as McpSettings;
+    return { ...resolved, era: yield* eraOf(input.era) } as unknown as McpSettings;
   });

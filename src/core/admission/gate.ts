@@ -3,6 +3,7 @@
  * lane have the same demand, so when its head does not fit, none of it fits.
  */
 import type { Overloaded, RuntimeClosed } from "../errors.ts";
+import { LaneOrder } from "./lane-order.ts";
 
 /** Some slots of one gate. */
 export interface Need {
@@ -65,36 +66,12 @@ export class Gate {
   /** To be forgotten as soon as nothing uses it. */
   dropped = false;
   /** Lanes that need this gate, by the arrival of their heads. */
-  readonly lanes: Array<Lane> = [];
+  readonly lanes: LaneOrder<Lane> = new LaneOrder();
   /** Those of `lanes` that were overtaken too often: slots are kept for their heads. */
   readonly kept: Set<Lane> = new Set();
 
   constructor(name: string, capacity: number) {
     this.name = name;
     this.capacity = capacity;
-  }
-
-  /** The lane whose head is the first to have arrived after `seq`. */
-  laneAfter(seq: number): Lane | undefined {
-    return this.lanes[this.#indexAfter(seq)];
-  }
-
-  addLane(lane: Lane): void {
-    this.lanes.splice(this.#indexAfter(lane.head.seq), 0, lane);
-  }
-
-  removeLane(lane: Lane): void {
-    this.lanes.splice(this.#indexAfter(lane.head.seq) - 1, 1);
-  }
-
-  #indexAfter(seq: number): number {
-    let low = 0;
-    let high = this.lanes.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.lanes[middle]!.head.seq > seq) high = middle;
-      else low = middle + 1;
-    }
-    return low;
   }
 }

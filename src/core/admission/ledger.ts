@@ -79,7 +79,7 @@ export class Ledger {
     if (lane === undefined) {
       job.lane = new Lane(key, job);
       this.#lanes.set(key, job.lane);
-      for (const { gate } of job.needs) gate.addLane(job.lane);
+      for (const { gate } of job.needs) gate.lanes.add(job.lane);
       this.#keepWhenDue(job.lane);
     } else {
       job.lane = lane;
@@ -125,7 +125,7 @@ export class Ledger {
       let lane: Lane | undefined;
       for (const { gate } of freed) {
         if (gate.waiting === 0 || gate.used >= gate.capacity) continue;
-        const next = gate.laneAfter(seen);
+        const next = gate.lanes.after(seen);
         if (next !== undefined && (lane === undefined || next.head.seq < lane.head.seq)) lane = next;
       }
       if (lane === undefined) return;
@@ -157,8 +157,10 @@ export class Ledger {
   #countOvertaken(job: Job): void {
     for (const { gate } of job.needs) {
       const free = gate.capacity - gate.used;
-      for (const lane of gate.lanes) {
-        if (lane.head.seq > job.seq) break;
+      for (let seen = -1; ;) {
+        const lane = gate.lanes.after(seen);
+        if (lane === undefined || lane.head.seq > job.seq) break;
+        seen = lane.head.seq;
         if (lane.overtaker === job.seq || lane.countAt(gate) <= free) continue;
         lane.overtaker = job.seq;
         lane.overtaken++;
@@ -181,10 +183,10 @@ export class Ledger {
       if (next === undefined) lane.tail = previous;
       return;
     }
-    for (const { gate } of lane.needs) gate.removeLane(lane);
+    for (const { gate } of lane.needs) gate.lanes.remove(lane);
     if (next !== undefined) {
       lane.head = next;
-      for (const { gate } of lane.needs) gate.addLane(lane);
+      for (const { gate } of lane.needs) gate.lanes.add(lane);
     } else {
       this.#lanes.delete(lane.key);
       for (const { gate } of lane.needs) gate.kept.delete(lane);

@@ -2,7 +2,8 @@
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import type * as Scope from "effect/Scope";
+import * as Exit from "effect/Exit";
+import * as Scope from "effect/Scope";
 import { lift } from "../answer.ts";
 import { type LiveClient, makeClient } from "../client.ts";
 import type {
@@ -17,9 +18,10 @@ import type {
   TransportPlugin,
 } from "../contracts.ts";
 import type { Deadlines } from "../deadlines.ts";
-import { type Credential, endpointName, type McpEndpoint } from "../endpoint.ts";
+import { type Credential, endpointName, type Era, type McpEndpoint } from "../endpoint.ts";
 import { type AcquireError, ConnectFailed, type ConnectPhase, InvalidEndpoint, type McpError } from "../errors.ts";
 import type { McpSettings } from "../settings.ts";
+import { enginesFor, negotiate, startedOnce, type Verdicts } from "./negotiation.ts";
 
 /** What the runtime has installed that a connection needs. */
 export interface ConnectDeps {
@@ -30,6 +32,7 @@ export interface ConnectDeps {
   readonly handlers: HostHandlers;
   readonly clientInfo: Implementation;
   readonly deadlines: Deadlines;
+  readonly verdicts: Verdicts;
 }
 
 /** Who listens while the connection lives. */
@@ -79,20 +82,6 @@ const authorizer = (deps: ConnectDeps, endpoint: McpEndpoint) =>
       run(lift(flow.kind, () => flow.authorize(credential, request)));
   });
 
-const chooseEngine = (deps: ConnectDeps, plugin: TransportPlugin, endpoint: McpEndpoint) => {
-  const wanted = endpoint.era === undefined || endpoint.era === "auto" ? (plugin.firstEra ?? "legacy") : endpoint.era;
-  const engine = deps.engines.find((candidate) => candidate.era === wanted);
-  return engine
-    ? Effect.succeed(engine)
-    : Effect.fail(
-        new InvalidEndpoint({
-          field: "era",
-          reason: `'${wanted}' has no protocol engine`,
-          fix: `Register one, or use: ${deps.engines.map((candidate) => candidate.era).join(", ")}.`,
-        }),
-      );
-};
-
 /**
  * Connects within `connectTimeout`, in the phases `transport` and `handshake`; a
  * deadline that passes says in which. What was opened is released with the scope.
@@ -128,42 +117,68 @@ export const connect = (
       onDiagnostic: diagnose,
     };
 
-    const attempt = Effect.gen(function* () {
-      const engine = yield* chooseEngine(deps, plugin, endpoint);
-      const authorize = yield* authorizer(deps, endpoint);
-      transport = yield* Effect.acquireRelease(
-        lift<McpTransport, AcquireError, Scope.Scope>(
-          plugin.kind,
-          () =>
-            plugin.open(endpoint, {
-              name: server,
-              settings,
-              era: engine.era,
-              diagnose,
-              authorize,
-            }) as never,
-        ),
-        (opened) => Effect.ignoreCause(Effect.promise(() => opened.close())),
-        { interruptible: true },
-      );
-      phase = "handshake";
-      const channel = transport;
-      const session = yield* Effect.acquireRelease(
-        lift(`engine ${engine.era}`, () =>
-          engine.connect({
-            endpoint,
-            name: server,
-            transport: channel,
-            clientInfo: deps.clientInfo,
-            handlers: deps.handlers,
-            settings,
-            listener,
-            signal: controller.signal,
+    const openTransport = (era: Era) =>
+      Effect.gen(function* () {
+        const authorize = yield* authorizer(deps, endpoint);
+        const context = { name: server, settings, era, diagnose, authorize };
+        phase = "transport";
+        transport = startedOnce(
+          yield* Effect.acquireRelease(
+            lift<McpTransport, AcquireError, Scope.Scope>(plugin.kind, () => plugin.open(endpoint, context) as never),
+            (opened) => Effect.ignoreCause(Effect.promise(() => opened.close())),
+            { interruptible: true },
+          ),
+        );
+        phase = "handshake";
+        return transport;
+      });
+
+    /** One era, in a scope of its own that a failure closes at once. */
+    const openSession = (engine: ProtocolEngine, shared: McpTransport | undefined) =>
+      Effect.gen(function* () {
+        const own = yield* Scope.fork(yield* Effect.scope);
+        const ended = new AbortController();
+        const signal = AbortSignal.any([controller.signal, ended.signal]);
+        const opened = Effect.gen(function* () {
+          const channel = shared ?? (yield* openTransport(engine.era));
+          const session = yield* Effect.acquireRelease(
+            lift(`engine ${engine.era}`, () =>
+              engine.connect({
+                endpoint,
+                name: server,
+                transport: channel,
+                clientInfo: deps.clientInfo,
+                handlers: deps.handlers,
+                settings,
+                listener,
+                signal,
+              }),
+            ),
+            (made) => Effect.ignoreCause(Effect.promise(() => made.close())),
+            { interruptible: true },
+          );
+          return { session, channel };
+        });
+        return yield* Scope.provide(opened, own).pipe(
+          Effect.onExit((exit) => {
+            if (Exit.isSuccess(exit)) return Effect.void;
+            ended.abort();
+            return Scope.close(own, exit);
           }),
-        ),
-        (opened) => Effect.ignoreCause(Effect.promise(() => opened.close())),
-        { interruptible: true },
-      );
+        );
+      });
+
+    const attempt = Effect.gen(function* () {
+      const era = endpoint.era ?? settings.era;
+      const remembered = era === "auto" ? yield* deps.verdicts.recall(endpoint.endpointId) : undefined;
+      const engines = enginesFor(deps.engines, plugin, endpoint, era, remembered);
+      if (engines instanceof InvalidEndpoint) return yield* engines;
+      const shared = plugin.eraBound ? undefined : yield* openTransport(engines[0]!.era);
+      const { session, channel } = yield* negotiate(
+        engines.map((engine) => ({ era: engine.era, open: openSession(engine, shared) })),
+        settings.connectTimeout / 2,
+      ).pipe(Effect.tapError(() => (remembered ? deps.verdicts.drop(endpoint.endpointId) : Effect.void)));
+      if (engines.length > 1) yield* deps.verdicts.keep(endpoint.endpointId, session.era);
       client = yield* makeClient({
         endpoint,
         session,
