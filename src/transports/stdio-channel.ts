@@ -11,6 +11,7 @@ import type { ChildProcessHandle } from "effect/process/ChildProcessSpawner";
 import type { McpTransport, TransportContext } from "../core/contracts.ts";
 import { ConnectionLost, MessageTooLarge, type ProcessEnd } from "../core/errors.ts";
 import { Framer } from "./stdio-framing.ts";
+import { processGroup } from "./stdio-group.ts";
 import { Outbox } from "./stdio-outbox.ts";
 import { printable, type Secrets } from "./stdio-secrets.ts";
 import { StderrTail } from "./stdio-stderr-tail.ts";
@@ -38,6 +39,9 @@ const skipReport = (secrets: Secrets, diagnose: (message: string) => void): ((li
   };
 };
 
+/** Moves bytes until the pipe or the scope ends; how it ended is of no interest. */
+const pump = (scope: Scope.Scope, effect: Effect.Effect<void, unknown>) => Effect.forkIn(Effect.exit(effect), scope);
+
 /** How a process ended; the spawner names a signal in words only. */
 const processEnd = (exit: Exit.Exit<number, unknown>): ProcessEnd =>
   Exit.isSuccess(exit) ? { exitCode: exit.value } : { signal: /SIG[A-Z0-9]+/.exec(Cause.pretty(exit.cause))?.[0] };
@@ -57,7 +61,9 @@ export const makeChannel = (
     const started = Latch.makeUnsafe(false);
     let exited: ProcessEnd | undefined;
     let lost: string | undefined;
+    let told = false;
     let closing: Promise<void> | undefined;
+    const group = processGroup(handle.pid);
 
     const end = (): ProcessEnd => ({ ...exited, stderrTail: tail.toString() || undefined });
     const connectionLost = (outcome: "not-sent" | "unknown"): ConnectionLost =>
@@ -83,12 +89,13 @@ export const makeChannel = (
       },
     });
 
-    const pump = (effect: Effect.Effect<void, unknown>) => Effect.forkIn(Effect.exit(effect), scope);
-    const stdin = yield* pump(Stream.run(Stream.fromPull(Effect.succeed(outbox.pull)), handle.stdin));
+    const stdin = yield* pump(scope, Stream.run(Stream.fromPull(Effect.succeed(outbox.pull)), handle.stdin));
     const stderr = yield* pump(
+      scope,
       Stream.runForEachArray(handle.stderr, (chunks) => Effect.sync(() => chunks.forEach((chunk) => tail.push(chunk)))),
     );
     const stdout = yield* pump(
+      scope,
       Effect.andThen(
         started.await,
         Stream.runForEachArray(handle.stdout, (chunks) =>
@@ -102,32 +109,55 @@ export const makeChannel = (
       }),
     );
 
-    const lose = (reason: string): void => {
-      if (lost !== undefined) return;
-      lost = reason;
+    const tell = (): void => {
+      if (told) return;
+      told = true;
       guarded(() => channel.onclose?.());
     };
 
     /** Sees the connection end by itself: whichever of process and pipes ends first. */
-    const watch = Effect.raceAllFirst([
-      Effect.as(Fiber.await(exit), "its process ended"),
-      Effect.as(Fiber.await(stdout), "it closed its stdout"),
-      Effect.as(Fiber.await(stdin), "it closed its stdin"),
-    ]).pipe(
-      Effect.tap(() => Effect.timeoutOption(Fiber.awaitAll([exit, stdout, stderr]), lastWords)),
-      Effect.map((reason) => {
-        lose(exited ? "its process ended" : reason);
-        outbox.fail(connectionLost);
-        return channel.close();
-      }),
-    );
+    const watch = Effect.gen(function* () {
+      const reason = yield* Effect.raceAllFirst([
+        Effect.as(Fiber.await(exit), "its process ended"),
+        Effect.as(Fiber.await(stdout), "it closed its stdout"),
+        Effect.as(Fiber.await(stdin), "it closed its stdin"),
+      ]);
+      yield* Effect.timeoutOption(Fiber.awaitAll([exit, stdout, stderr]), lastWords);
+      lost ??= exited ? "its process ended" : reason;
+      outbox.fail(connectionLost);
+      // Senders learn that nothing was sent before everybody learns that the connection is gone.
+      yield* Effect.yieldNow;
+      tell();
+      void channel.close();
+    });
 
-    const shutDown = Effect.timeoutOption(Fiber.await(exit), settings.closeGrace).pipe(
-      // The pipes are still drained meanwhile: a server that logs its end is not stopped by a full pipe.
-      Effect.andThen(Effect.ignore(handle.kill({ forceKillAfter: settings.closeGrace }))),
-      Effect.andThen(Scope.close(scope, Exit.void)),
-      Effect.map(() => outbox.fail(connectionLost)),
-    );
+    const isGone = (): boolean => exited !== undefined && !group.hasMembers();
+    const waitUntilGone = (limit: number) =>
+      Effect.gen(function* () {
+        const deadline = performance.now() + limit;
+        yield* Effect.timeoutOption(Fiber.await(exit), limit);
+        for (let pause = 5; !isGone(); pause = Math.min(pause * 2, 50)) {
+          if (performance.now() >= deadline) return false;
+          yield* Effect.sleep(pause);
+        }
+        return true;
+      });
+
+    /** The pipes are drained to the end: a server that logs its end must not be stopped by a full pipe. */
+    const shutDown = Effect.gen(function* () {
+      yield* Effect.timeoutOption(Fiber.await(exit), settings.closeGrace);
+      if (process.platform === "win32") yield* Effect.ignore(handle.kill({ forceKillAfter: settings.closeGrace }));
+      else if (!isGone()) {
+        group.signal("SIGTERM");
+        if (!(yield* waitUntilGone(settings.closeGrace))) {
+          group.signal("SIGKILL");
+          yield* waitUntilGone(settings.closeGrace);
+        }
+      }
+      outbox.fail(connectionLost);
+      // The spawner looks after the group too, and waits up to a second for unreaped members: nobody else need.
+      yield* group.isEmpty() ? Scope.close(scope, Exit.void) : Effect.forkDetach(Scope.close(scope, Exit.void));
+    });
 
     const channel: McpTransport = {
       pid: handle.pid,
@@ -143,7 +173,8 @@ export const makeChannel = (
       },
       close: () => {
         if (!closing) {
-          lose("it was closed");
+          lost ??= "it was closed";
+          tell();
           started.openUnsafe();
           outbox.end();
           // Outside the caller's fiber: what ends processes is not to be interrupted, nor to run on a test's clock.

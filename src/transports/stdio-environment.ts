@@ -31,19 +31,18 @@ export const inheritedOnWindows: ReadonlyArray<string> = [
 
 /**
  * The allow-list of the host's environment plus the endpoint's own entries, which
- * win. Windows names are one whatever their case.
+ * win. Windows takes names whatever their case, and so does its `process.env`.
  */
 export const childEnvironment = (
   own: Readonly<Record<string, string>> | undefined,
   host: Environment,
   windows: boolean,
 ): Record<string, string> => {
-  const same = (name: string): string => (windows ? name.toUpperCase() : name);
-  const allowed = new Set(windows ? inheritedOnWindows : inheritedOnPosix);
-  const taken = new Set(Object.keys(own ?? {}).map(same));
-  const inherited = Object.entries(host).filter(
-    (entry): entry is [string, string] =>
-      entry[1] !== undefined && allowed.has(same(entry[0])) && !taken.has(same(entry[0])),
-  );
-  return { ...Object.fromEntries(inherited), ...own };
+  const taken = new Set(Object.keys(own ?? {}).map((name) => (windows ? name.toUpperCase() : name)));
+  const env: Record<string, string> = {};
+  for (const name of windows ? inheritedOnWindows : inheritedOnPosix) {
+    const value = taken.has(name) ? undefined : host[name];
+    if (value !== undefined) env[name] = value;
+  }
+  return Object.assign(env, own);
 };

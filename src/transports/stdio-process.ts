@@ -26,21 +26,28 @@ const system: Layer.Layer<ChildProcessSpawner | FileSystem.FileSystem | Path.Pat
   Layer.provideMerge(Layer.merge(NodeFileSystem.layer, NodePath.layer)),
 );
 
+/** The system's error code where there is one: the messages hold the whole command line. */
+const systemReason = (error: unknown): string => {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && typeof cause.code === "string") return cause.code;
+  }
+  return (error instanceof Error ? error.message : String(error)).slice(0, 200);
+};
+
 /** Starts the process in a group of its own, so that whatever it starts can be ended with it. */
 const spawn = (
   { command, args, cwd, env: own, name: server, endpointId }: StdioEndpoint,
-  grace: number,
   secrets: Secrets,
 ): Effect.Effect<ChildProcessHandle, ConnectFailed, Scope.Scope> =>
   Effect.suspend(() => {
     const windows = process.platform === "win32";
     const env = childEnvironment(own, process.env, windows);
-    return ChildProcess.make(command, args, { cwd, env, forceKillAfter: grace }).pipe(
+    // The channel ends the group politely before the spawner does.
+    return ChildProcess.make(command, args, { cwd, env, forceKillAfter: 1 }).pipe(
       Effect.catchCause((cause) =>
         Effect.gen(function* () {
           const files = { fs: yield* FileSystem.FileSystem, path: yield* Path.Path };
-          const error = Cause.squash(cause);
-          const failure = printable(secrets.cover(error instanceof Error ? error.message : String(error)));
+          const failure = printable(secrets.cover(systemReason(Cause.squash(cause))));
           const fault = yield* explainSpawnFailure(files, { command, cwd, env, windows, failure });
           return yield* new ConnectFailed({ server, endpointId, phase: "spawn", ...fault });
         }),
@@ -58,7 +65,7 @@ export const openProcess = (
     Effect.gen(function* () {
       const secrets = makeSecrets(endpoint.env);
       const scope = yield* Scope.make();
-      const handle = yield* spawn(endpoint, context.settings.closeGrace, secrets).pipe(
+      const handle = yield* spawn(endpoint, secrets).pipe(
         Scope.provide(scope),
         Effect.onError(() => Scope.close(scope, Exit.void)),
       );

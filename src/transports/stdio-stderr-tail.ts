@@ -7,7 +7,8 @@ export class StderrTail {
   /** Bytes before the shown window, where a secret may begin that reaches into it. */
   readonly #margin: number;
   readonly #keep: number;
-  readonly #buffer: Uint8Array;
+  /** Made when there is something to keep; it never grows. */
+  #buffer: Uint8Array | undefined;
   #length = 0;
   #cut = false;
 
@@ -18,23 +19,24 @@ export class StderrTail {
     // A character of a secret takes at most three bytes for each unit of its length.
     this.#margin = secrets.longest * 3;
     this.#keep = max + this.#margin;
-    this.#buffer = new Uint8Array(this.#keep * 2);
   }
 
   push(chunk: Uint8Array): void {
+    const buffer = (this.#buffer ??= new Uint8Array(this.#keep * 2));
     const part = chunk.length > this.#keep ? chunk.subarray(-this.#keep) : chunk;
     this.#cut ||= this.#length + chunk.length > this.#keep;
-    if (this.#length + part.length > this.#buffer.length) {
+    if (this.#length + part.length > buffer.length) {
       const kept = Math.min(this.#length, this.#keep);
-      this.#buffer.copyWithin(0, this.#length - kept, this.#length);
+      buffer.copyWithin(0, this.#length - kept, this.#length);
       this.#length = kept;
     }
-    this.#buffer.set(part, this.#length);
+    buffer.set(part, this.#length);
     this.#length += part.length;
   }
 
   /** The tail as text with secrets masked; empty when nothing was written. */
   toString(): string {
+    if (!this.#buffer) return "";
     const decoder = new TextDecoder();
     const bytes = this.#buffer.subarray(Math.max(0, this.#length - this.#keep), this.#length);
     const covered = this.#secrets.cover(decoder.decode(bytes));

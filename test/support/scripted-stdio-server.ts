@@ -41,24 +41,27 @@ const write = async (data: string | Buffer, drip?: Drip): Promise<void> => {
   }
 };
 
+/** Settles when all that was written to stdout has left. */
+const flushed = (): Promise<void> =>
+  new Promise((resolve) => (stdoutClosed ? resolve() : process.stdout.write("", () => resolve())));
+
 const frame = (value: Json): string => `${JSON.stringify(value)}\n`;
 
-/** A synchronous write that waits for a full pipe to be drained. */
-const writeAllSync = (fd: number, bytes: Buffer): void => {
+/** A synchronous write to stderr that waits for a full pipe to be drained. */
+const writeError = (bytes: Buffer): void => {
   let at = 0;
   while (at < bytes.length) {
     try {
-      at += writeSync(fd, bytes, at);
+      at += writeSync(2, bytes, at);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
     }
   }
 };
 
-const flood = (fd: number, count: number, newline: boolean): void => {
+const floodError = (count: number, newline: boolean): void => {
   const block = Buffer.from((newline ? `${"e".repeat(79)}\n` : "e".repeat(80)).repeat(200));
-  for (let left = count; left > 0; left -= block.length)
-    writeAllSync(fd, block.subarray(0, Math.min(left, block.length)));
+  for (let left = count; left > 0; left -= block.length) writeError(block.subarray(0, Math.min(left, block.length)));
 };
 
 // ── Default answers ─────────────────────────────────────────────────────────
@@ -190,17 +193,18 @@ const act = async (step: Exclude<Step, Answering | { never: true }>, message: Me
   if ("delay" in step) return sleep(step.delay);
   if ("hold" in step) return latch(step.hold).opened;
   if ("release" in step) return latch(step.release).open();
-  if ("stderr" in step) return writeAllSync(2, Buffer.from(step.stderr));
-  if ("stderrFlood" in step) return flood(2, step.stderrFlood.bytes, step.stderrFlood.newline !== false);
+  if ("stderr" in step) return writeError(Buffer.from(step.stderr));
+  if ("stderrFlood" in step) return floodError(step.stderrFlood.bytes, step.stderrFlood.newline !== false);
   if ("grandchild" in step) return leaveBehind(step.grandchild);
-  if ("exit" in step) process.exit(step.exit);
-  if ("stdoutFlood" in step) {
-    const put = (part = ""): void =>
-      writeAllSync(1, Buffer.from(part.replaceAll("$id", () => JSON.stringify(message.id) ?? "")));
-    put(step.head);
-    flood(1, step.stdoutFlood, false);
-    return put(`${step.tail ?? ""}\n`);
+  if ("exit" in step) {
+    await flushed();
+    process.exit(step.exit);
   }
+  if ("stdoutFlood" in step) {
+    const around = (part = ""): string => part.replaceAll("$id", () => JSON.stringify(message.id) ?? "");
+    return write(`${around(step.head)}${"e".repeat(step.stdoutFlood)}${around(step.tail)}\n`);
+  }
+  await flushed();
   if ("closeStdout" in step) {
     stdoutClosed = true;
     return closeSync(1);
@@ -252,12 +256,13 @@ if (program.ignoreSigterm || program.log) {
 }
 
 const start = (): void => {
-  let rest = "";
+  const parts: Array<string> = [];
   process.stdin.setEncoding("utf8");
   process.stdin.on("data", (chunk: string) => {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop()!;
-    for (const line of lines) receive(JSON.parse(line) as Message);
+    const lines = chunk.split("\n");
+    const last = lines.pop()!;
+    for (const line of lines) receive(JSON.parse(parts.splice(0).join("") + line) as Message);
+    parts.push(last);
   });
   process.stdin.on("end", () => {
     log({ kind: "stdin-end", pid: process.pid });

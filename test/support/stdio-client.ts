@@ -24,42 +24,51 @@ export interface StdioClient {
   readonly handshake: () => Promise<any>;
 }
 
-/** Opens the transport in the scope and starts it. */
-export const openStdio = (
+/** Opens the transport in the scope, without starting it; diagnostics are pushed to the list. */
+export const openTransport = (
   options: Partial<StdioEndpointOptions> & { readonly command: string },
   settings: McpSettingsInput = {},
-): Effect.Effect<StdioClient, McpError, Scope.Scope> =>
+  diagnostics: Array<string> = [],
+): Effect.Effect<McpTransport, McpError, Scope.Scope> =>
   Effect.gen(function* () {
     const endpoint = new StdioEndpoint({ name: "test", ...options });
-    const diagnostics: Array<string> = [];
     const context = {
       name: endpoint.name,
       settings: yield* resolveSettings(settings),
       era: "legacy",
       diagnose: (message: string) => void diagnostics.push(message),
     } as const;
-    const transport = yield* lift<McpTransport, McpError, Scope.Scope>("stdio", () =>
-      stdioTransport.open(endpoint, context),
-    );
+    return yield* lift<McpTransport, McpError, Scope.Scope>("stdio", () => stdioTransport.open(endpoint, context));
+  });
 
+/** Opens the transport in the scope and starts it. */
+export const openStdio = (
+  options: Partial<StdioEndpointOptions> & { readonly command: string },
+  settings: McpSettingsInput = {},
+): Effect.Effect<StdioClient, McpError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const diagnostics: Array<string> = [];
+    const transport = yield* openTransport(options, settings, diagnostics);
     const received: Array<any> = [];
     const pending = new Map<number, { resolve: (message: any) => void; reject: (error: Error) => void }>();
     let closes = 0;
     let next = 1;
     let onClosed!: () => void;
     const closed = new Promise<void>((resolve) => (onClosed = resolve));
-    transport.onmessage = (message: any) => {
-      received.push(message);
-      if (message.method !== undefined) return;
-      pending.get(message.id)?.resolve(message);
-      pending.delete(message.id);
-    };
-    transport.onclose = () => {
-      closes += 1;
-      for (const { reject } of pending.values()) reject(new Error("closed"));
-      pending.clear();
-      onClosed();
-    };
+    Object.assign(transport, {
+      onmessage: (message: any) => {
+        received.push(message);
+        if (message.method !== undefined) return;
+        pending.get(message.id)?.resolve(message);
+        pending.delete(message.id);
+      },
+      onclose: () => {
+        closes += 1;
+        for (const { reject } of pending.values()) reject(new Error("closed"));
+        pending.clear();
+        onClosed();
+      },
+    });
     yield* Effect.promise(() => transport.start());
 
     const request = (method: string, params: Record<string, unknown> = {}): Promise<any> =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { Framer } from "../../src/transports/stdio-framing.ts";
 
 interface Seen {
@@ -20,6 +20,12 @@ const feed = (chunks: Iterable<Uint8Array>, max = 1_000_000): Seen => {
 };
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** A response of exactly this many bytes, and its newline. */
+const frame = (length: number): string => {
+  const empty = JSON.stringify({ jsonrpc: "2.0", id: 1, result: "" }).length;
+  return `${JSON.stringify({ jsonrpc: "2.0", id: 1, result: "x".repeat(length - empty) })}\n`;
+};
 
 /** Cuts bytes at the given places, taken modulo the length. */
 const cut = (all: Uint8Array, places: ReadonlyArray<number>): Array<Uint8Array> => {
@@ -120,10 +126,6 @@ describe("stdio framing", () => {
   }
 
   it("takes a message of exactly the limit and refuses one byte more", () => {
-    const frame = (length: number): string => {
-      const empty = JSON.stringify({ jsonrpc: "2.0", id: 1, result: "" }).length;
-      return `${JSON.stringify({ jsonrpc: "2.0", id: 1, result: "x".repeat(length - empty) })}\n`;
-    };
     fc.assert(
       fc.property(fc.constantFrom(0, 1), fc.array(fc.nat(), { maxLength: 5 }), (extra, places) => {
         const seen = feed(cut(bytes(frame(600 + extra)), places), 600);

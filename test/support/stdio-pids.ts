@@ -1,0 +1,34 @@
+/** Looks at processes by their ids. */
+import { readFileSync } from "node:fs";
+
+/** Pids that scripted servers appended to a file. */
+export const readPids = (file: string): ReadonlyArray<number> => {
+  try {
+    return readFileSync(file, "utf8").split("\n").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+};
+
+/** Whether the process runs. One that is dead and only waits for its parent to notice does not. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return process.platform !== "linux";
+  }
+};
+
+/** Settles when the condition holds; rejects when it does not within `deadline` ms. */
+export const until = async (what: string, condition: () => boolean, deadline = 10_000): Promise<void> => {
+  const end = performance.now() + deadline;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`still not so after ${deadline} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
