@@ -66,7 +66,6 @@ export interface Call {
   readonly demand: ReadonlyMap<string, number>;
   readonly key: string;
   readonly since: number;
-  state: "waiting" | "running" | "ended";
   starts: number;
   cancelled: boolean;
   exit: Exit.Exit<void, Failure> | undefined;
@@ -106,7 +105,7 @@ export const commandsOf = (): Arbitrary<Array<Command>> =>
       if (kind < 37) return { type: "advance", ms: y * 20 };
       return kind === 39 && x === 0 ? { type: "close" } : { type: "step" };
     }),
-    { minLength: 5, maxLength: 60, size: "max" },
+    { minLength: 5, maxLength: 45, size: "max" },
   );
 
 export const timeout = 200;
@@ -117,9 +116,13 @@ export class Schedule {
   readonly clock: ReturnType<typeof manualClock> = manualClock();
   readonly capacity: Map<string, number> = new Map();
   readonly calls: Array<Call> = [];
+  /** In order of arrival. */
+  readonly waiting: Set<Call> = new Set();
+  readonly running: Set<Call> = new Set();
   closed = false;
   readonly #onStart: (call: Call) => void;
   readonly #faults: Array<unknown> = [];
+  readonly #used = new Map<string, number>();
 
   constructor(options: { readonly overtakesMax: number; readonly queueMax: number }, onStart: (call: Call) => void) {
     this.admission = makeAdmission({ ...options, timeout });
@@ -133,13 +136,9 @@ export class Schedule {
     this.admission.ensureGate(name, capacity);
   }
 
-  in(state: Call["state"]): Array<Call> {
-    return this.calls.filter((call) => call.state === state);
-  }
-
   /** Slots held by calls whose body runs. */
   used(name: string): number {
-    return this.in("running").reduce((sum, call) => sum + (call.demand.get(name) ?? 0), 0);
+    return this.#used.get(name) ?? 0;
   }
 
   play(command: Command): void {
@@ -147,11 +146,11 @@ export class Schedule {
       case "submit":
         return this.#submit(demands[command.demand]!);
       case "finish": {
-        const running = this.in("running");
+        const running = [...this.running];
         return running[command.pick % running.length]?.finish(command.outcome);
       }
       case "cancel": {
-        const live = this.calls.filter((call) => call.state !== "ended");
+        const live = this.calls.filter((call) => call.exit === undefined);
         const call = live[command.pick % live.length];
         if (call === undefined) return;
         call.cancelled = true;
@@ -177,8 +176,8 @@ export class Schedule {
   /** Ends whatever still lives. */
   settle(): void {
     this.scheduler.flush();
-    for (let live = this.in("running"); live.length > 0; live = this.in("running")) {
-      for (const call of live) call.finish("success");
+    while (this.running.size > 0) {
+      for (const call of this.running) call.finish("success");
       this.scheduler.flush();
     }
     this.clock.advance(timeout);
@@ -191,7 +190,6 @@ export class Schedule {
       demand,
       key: JSON.stringify([...demand].toSorted()),
       since: this.clock.currentTimeMillisUnsafe(),
-      state: "waiting",
       starts: 0,
       cancelled: false,
       exit: undefined,
@@ -199,9 +197,12 @@ export class Schedule {
       fiber: undefined,
     };
     this.calls.push(call);
+    this.waiting.add(call);
     const body = Effect.callback<void, "boom">((resume) => {
       call.starts++;
-      call.state = "running";
+      this.waiting.delete(call);
+      this.running.add(call);
+      this.#hold(call, 1);
       call.finish = (outcome) =>
         resume(outcome === "success" ? Effect.void : outcome === "failure" ? Effect.fail("boom") : Effect.die("bug"));
       // Thrown in here, it would be taken for a defect of the call.
@@ -214,9 +215,14 @@ export class Schedule {
     const run = Effect.provideService(this.admission.withGrant(demand, body), Clock.Clock, this.clock);
     call.fiber = Effect.runFork(run, { scheduler: this.scheduler });
     call.fiber.addObserver((exit) => {
-      call.state = "ended";
       call.exit = exit;
+      this.waiting.delete(call);
+      if (this.running.delete(call)) this.#hold(call, -1);
     });
+  }
+
+  #hold(call: Call, sign: 1 | -1): void {
+    for (const [name, count] of call.demand) this.#used.set(name, this.used(name) + sign * count);
   }
 }
 
