@@ -30,8 +30,8 @@ export interface RefusalSink {
 export interface AnswerSink extends RefusalSink {
   /** Done when the answer was delivered, also when another stream brought it. */
   readonly answered: Deferred.Deferred<void>;
-  /** Opens the stream again after the named event. */
-  readonly resume: (lastEventId: string) => Effect.Effect<Response, McpError, Scope.Scope>;
+  /** Opens the stream again after the named event. Absent: streams cannot be resumed. */
+  readonly resume?: (lastEventId: string) => Effect.Effect<Response, McpError, Scope.Scope>;
 }
 
 /** What a POST without a request is answered with holds nothing: 200, 202 and 204, with any body, are fine. */
@@ -115,7 +115,7 @@ const readStream = (first: Response, sink: AnswerSink): Effect.Effect<void, McpE
       if (typeof end === "object") return yield* new MessageTooLarge({ server, size: end.tooLarge, limit });
       const how = end === "broken" ? "the connection broke" : "the event stream ended";
       const lost = (why: string) => new ConnectionLost({ server, outcome: "unknown", reason: `${how} ${why}` });
-      if (!lastEventId || lastEventId === resumedAfter) return yield* lost("without an answer");
+      if (!sink.resume || !lastEventId || lastEventId === resumedAfter) return yield* lost("without an answer");
       resumedAfter = lastEventId;
       yield* Effect.sleep(delay);
       response = yield* Effect.mapError(sink.resume(lastEventId), (error) =>

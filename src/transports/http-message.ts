@@ -67,6 +67,14 @@ export const isSafe = (text: string): boolean => {
   const method = String(json["method"]);
   return (
     method.endsWith("/list") ||
-    ["initialize", "ping", "completion/complete", "resources/read", "prompts/get"].includes(method)
+    [
+      "initialize",
+      "server/discover",
+      "subscriptions/listen",
+      "ping",
+      "completion/complete",
+      "resources/read",
+      "prompts/get",
+    ].includes(method)
   );
 };

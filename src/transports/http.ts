@@ -7,6 +7,7 @@ import { HttpFailed, InsufficientScope, InvalidEndpoint, type McpError, Unauthor
 import { type HttpClient, makeHttpClient } from "./http-fetch.ts";
 import { isInitialize } from "./http-message.ts";
 import { type ChannelHost, type HttpChannel, makeTransport } from "./http-transport.ts";
+import { makeModernHttp } from "./modern-http.ts";
 import { makeSse } from "./sse.ts";
 import { makeStreamableHttp } from "./streamable-http.ts";
 
@@ -68,6 +69,7 @@ const open = (endpoint: HttpEndpoint, context: TransportContext): Effect.Effect<
         }),
     });
     return yield* makeTransport(context, (host) => {
+      if (context.era === "modern") return makeModernHttp(client, context, host);
       if (endpoint.flavor === "sse") return makeSse(client, context, host);
       if (endpoint.flavor === "streamable-http") return makeStreamableHttp(client, context, host);
       return makeAuto(endpoint, client, context, host);
@@ -81,5 +83,8 @@ const open = (endpoint: HttpEndpoint, context: TransportContext): Effect.Effect<
 export const httpTransport: TransportPlugin<HttpEndpoint> = {
   kind: "http",
   open,
+  // HTTP+SSE existed before the modern era and ended with it.
+  eras: ({ flavor }) => (flavor === "sse" ? ["legacy"] : ["modern", "legacy"]),
+  eraBound: true,
   gates: (_endpoint, settings) => [{ name: "mcp:http", capacity: settings.httpPoolMax }],
 };

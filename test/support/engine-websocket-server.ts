@@ -3,6 +3,7 @@
  * behind it. Prints its port, then a line for each socket opened and closed. The path of the URL says how it misbehaves:
  * `/refuse` answers 401, `/policy` closes with 1008 on the first tools/call,
  * `/reset` destroys the socket there, `/stay` never answers a close,
+ * `/modern` serves the modern era alone, with other tools,
  * `/noise` sends text that is no JSON and a binary frame before each answer.
  */
 import { createHash } from "node:crypto";
@@ -10,7 +11,9 @@ import { createServer } from "node:http";
 import type { Duplex } from "node:stream";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { makeModernServer } from "./modern-server.ts";
 
 const TEXT = 1;
 const BINARY = 2;
@@ -66,7 +69,8 @@ const serve = (socket: Duplex, path: string): void => {
     },
     close: async () => {},
   };
-  void server.connect(transport);
+  if (path === "/modern") serveStdio(makeModernServer, { transport, legacy: "reject" });
+  else void server.connect(transport);
   let buffer: Buffer = Buffer.alloc(0);
   let parts: Array<Buffer> = [];
   socket.on("data", (chunk: Buffer) => {
