@@ -28,6 +28,8 @@ export interface HttpClient {
 }
 
 const REDIRECTS = 5;
+/** Refusals of one request that the credential flow may answer; the contract says so. */
+const REFUSALS = 3;
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status);
 
 const decoded = (text: string): string => {
@@ -128,7 +130,7 @@ export const makeHttpClient = (endpoint: HttpEndpoint, context: TransportContext
         }).pipe(Effect.tap((given) => Effect.sync(() => (lastAuthorization = given))))
       : Effect.succeed(undefined);
 
-  /** Asks for authorization, and once more when the server refuses what it gave. */
+  /** Asks for authorization, and again after each refusal: a token, a scope and a nonce may be missing in turn. */
   const authorized: HttpRequest = (url, init) =>
     Effect.gen(function* () {
       if (url.origin !== home.origin)
@@ -138,21 +140,24 @@ export const makeHttpClient = (endpoint: HttpEndpoint, context: TransportContext
           phase: "transport",
           reason: `a request to another origin, ${url.origin}, was refused`,
         });
-      const method = init.method ?? "GET";
-      const given = yield* authorization({ url: url.href, method });
-      let headers = headersOf(init, given);
-      let response = yield* follow(url, { ...init, headers });
-      if (response.status !== 401 && response.status !== 403) return response;
-      if (authorize) {
-        yield* discard(response);
-        const challenge = response.headers.get("www-authenticate") ?? undefined;
-        const rejected = { status: response.status, challenge, authorization: given };
-        headers = headersOf(init, yield* authorization({ url: url.href, method, rejected }));
-        response = yield* follow(url, { ...init, headers });
+      const asked = { url: url.href, method: init.method ?? "GET", server };
+      let rejected: AuthorizeRequest["rejected"];
+      for (let refusals = 0; ; refusals++) {
+        const given = yield* authorization(rejected ? { ...asked, rejected } : asked);
+        const headers = headersOf(init, given);
+        const response = yield* follow(url, { ...init, headers });
         if (response.status !== 401 && response.status !== 403) return response;
+        const body = yield* errorText(response, settings.closeGrace);
+        if (!authorize || refusals === REFUSALS)
+          return yield* Effect.flatMap(refusal(site, response, body, headers.has("authorization")), Effect.fail);
+        rejected = {
+          status: response.status,
+          challenge: response.headers.get("www-authenticate") ?? undefined,
+          authorization: given,
+          nonce: response.headers.get("dpop-nonce") ?? undefined,
+          detail: site.show(body) || undefined,
+        };
       }
-      const body = yield* errorText(response, settings.closeGrace);
-      return yield* Effect.flatMap(refusal(site, response, body, headers.has("authorization")), Effect.fail);
     });
 
   const limit = Duration.toMillis(Duration.fromInputUnsafe(endpoint.requestTimeout ?? settings.requestTimeout));
