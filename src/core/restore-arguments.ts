@@ -13,7 +13,7 @@ type Check = (value: unknown) => ReadonlyArray<ArgumentIssue>;
 
 export interface Restored {
   readonly arguments: Arguments;
-  /** What is still wrong; then the arguments are the given ones. */
+  /** What is still wrong after mending; then the arguments are the given ones. */
   readonly issues: ReadonlyArray<ArgumentIssue>;
 }
 
@@ -114,8 +114,7 @@ const changeAll = (
  */
 export const restoreArguments = (given: Arguments, schema: unknown, check: Check): Restored => {
   let args = rename(given, schema);
-  const first = check(args);
-  let issues = first;
+  let issues = check(args);
   for (let round = 0; issues.length > 0 && round < roundsMax; round++) {
     const paths = issues.map(({ pointer }) => tokens(pointer));
     const changed = changeAll(args, paths, mend) ?? changeAll(args, paths, withoutNulls);
@@ -123,5 +122,5 @@ export const restoreArguments = (given: Arguments, schema: unknown, check: Check
     args = changed;
     issues = check(args);
   }
-  return issues.length === 0 ? { arguments: args, issues } : { arguments: given, issues: first };
+  return { arguments: issues.length === 0 ? args : given, issues };
 };

@@ -25,7 +25,7 @@ import { makeVerdicts } from "./pool/negotiation.ts";
 import * as Ports from "./ports.ts";
 import { makePresentation } from "./presentation.ts";
 import type { McpToolResult } from "./results.ts";
-import { type McpSettings, type McpSettingsInput, resolveSettings } from "./settings.ts";
+import type { McpSettings, McpSettingsInput } from "./settings.ts";
 import { makeShutdown } from "./shutdown.ts";
 
 export interface RuntimeOptions extends InstallOptions {
@@ -75,6 +75,8 @@ export const makeRuntime = (
   builtins: Builtins,
 ): Effect.Effect<McpRuntime, PluginFailed | InvalidConfig, Scope.Scope> =>
   Effect.gen(function* () {
+    // Reading settings and breaking circuits takes the heavier half of Effect: loaded here, not with the package.
+    const { resolveSettings } = yield* Effect.promise(() => import("./resolve-settings.ts"));
     const settings = yield* resolveSettings(options.settings);
     const plugins = yield* install(options, builtins);
     const installed = <S>(port: Ports.Port<S>): S => Context.get(plugins, port.service);

@@ -9,7 +9,8 @@ import type {
 } from "../../src/core/contracts.ts";
 import type { McpEndpoint } from "../../src/core/endpoint.ts";
 import type { McpError, ProcessEnd } from "../../src/core/errors.ts";
-import { type McpSettings, resolveSettings } from "../../src/core/settings.ts";
+import { resolveSettings } from "../../src/core/resolve-settings.ts";
+import type { McpSettings } from "../../src/core/settings.ts";
 
 export type Message = { readonly [key: string]: any };
 

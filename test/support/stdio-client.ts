@@ -5,7 +5,8 @@ import { lift } from "../../src/core/answer.ts";
 import type { McpTransport } from "../../src/core/contracts.ts";
 import { StdioEndpoint, type StdioEndpointOptions } from "../../src/core/endpoint.ts";
 import type { McpError } from "../../src/core/errors.ts";
-import { type McpSettingsInput, resolveSettings } from "../../src/core/settings.ts";
+import { resolveSettings } from "../../src/core/resolve-settings.ts";
+import type { McpSettingsInput } from "../../src/core/settings.ts";
 import { stdioTransport } from "../../src/transports/stdio.ts";
 
 export interface StdioClient {

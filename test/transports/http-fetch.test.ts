@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { AuthorizeRequest } from "../../src/core/contracts.ts";
 import { HttpEndpoint } from "../../src/core/endpoint.ts";
 import { Unauthorized } from "../../src/core/errors.ts";
-import { resolveSettings } from "../../src/core/settings.ts";
+import { resolveSettings } from "../../src/core/resolve-settings.ts";
 import { hardenedFetch } from "../../src/transports/http-fetch.ts";
 import type { HttpExchange } from "../support/scripted-http.ts";
 import { openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";

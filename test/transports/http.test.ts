@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { HttpEndpoint } from "../../src/core/endpoint.ts";
-import { resolveSettings } from "../../src/core/settings.ts";
+import { resolveSettings } from "../../src/core/resolve-settings.ts";
 import { httpTransport } from "../../src/transports/http.ts";
 import type { HttpExchange } from "../support/scripted-http.ts";
 import { openDriver, scriptedServer } from "../support/scripted-http-client.ts";

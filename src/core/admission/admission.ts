@@ -81,6 +81,18 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
   let sweeper: Fiber.Fiber<void> | undefined;
   let clock: Clock.Clock | undefined;
 
+  /**
+   * Whoever releases does not run the next jobs on its stack. All that are woken in
+   * one turn go on in one task, so a transport can send their requests in one write.
+   */
+  const woken: Array<() => void> = [];
+  const later = (fiber: Fiber.Fiber<unknown, unknown>, task: () => void): void => {
+    if (woken.push(task) > 1) return;
+    fiber.currentDispatcher.scheduleTask(() => {
+      for (const next of woken.splice(0)) next();
+    }, 0);
+  };
+
   const sweep = (on: Clock.Clock): Effect.Effect<void> =>
     Effect.suspend(() => {
       for (const job of waiting) {
@@ -123,10 +135,9 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
       for (const { gate } of needs) {
         if (gate.waiting >= options.queueMax) return resume(Effect.fail(overloaded(gate, "queue-full")));
       }
-      // Woken by a task of its own: whoever releases does not run the next job on its stack.
       job.wake = (error) => {
         endWait(job);
-        fiber.currentDispatcher.scheduleTask(() => resume(error === undefined ? then : Effect.fail(error)), 0);
+        later(fiber, () => resume(error === undefined ? then : Effect.fail(error)));
       };
       startWait(job, fiber);
     });
@@ -169,7 +180,7 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
     drained: Effect.withFiber((fiber) =>
       Effect.callback((resume) => {
         if (ledger.running === 0) return resume(Effect.void);
-        const wake = () => fiber.currentDispatcher.scheduleTask(() => resume(Effect.void), 0);
+        const wake = () => later(fiber, () => resume(Effect.void));
         drains.add(wake);
         return Effect.sync(() => drains.delete(wake));
       }),

@@ -13,7 +13,7 @@ import type { LiveClient } from "../client.ts";
 import type { McpEndpoint } from "../endpoint.ts";
 import { type AcquireError, ConnectionLost, InvalidEndpoint, type McpError, RuntimeClosed } from "../errors.ts";
 import type { EventBus } from "../events.ts";
-import { type Breaker, makeBreaker } from "./breaker.ts";
+import type { Breaker } from "./breaker.ts";
 import { connect, type ConnectDeps } from "./connect.ts";
 import { type EndpointRecord, makeRecords } from "./endpoint-record.ts";
 import { type Lease, makeLease } from "./lease.ts";
@@ -55,6 +55,7 @@ export const makeClientPool = (
     const run = Effect.runForkWith(yield* Effect.context<never>());
     const fork = (effect: Effect.Effect<void>): void =>
       void run(Effect.forkIn(effect, scope, { startImmediately: true }));
+    const { makeBreaker } = yield* Effect.promise(() => import("./breaker.ts"));
     const breaker: Breaker = yield* makeBreaker({ cooldown: settings.breakerCooldown });
     const records = makeRecords({ ...deps, now: () => clock.currentTimeMillisUnsafe() });
     const processes = makeProcessSlots(settings, records.all, (id) => evict(id, "capacity"));
