@@ -361,6 +361,27 @@ describe("closing", () => {
 });
 
 describe("load", () => {
+  it.live("all who are woken in one turn go on before any microtask, so a transport can batch what they send", () =>
+    Effect.gen(function* () {
+      const admission = make({ a: 3 });
+      const releases = yield* Effect.forEach([1, 2, 3], () => admission.grant(demand({ a: 1 })));
+      let started = 0;
+      const seenByMicrotasks: Array<number> = [];
+      const start = Effect.sync(() => {
+        started++;
+        queueMicrotask(() => seenByMicrotasks.push(started));
+      });
+      const fibers = yield* Effect.forEach([1, 2, 3], () =>
+        Effect.forkChild(admission.withGrant(demand({ a: 1 }), start), { startImmediately: true }),
+      );
+      for (const release of releases) release();
+      expect(started).toBe(0);
+      yield* Fiber.awaitAll(fibers);
+      yield* Effect.promise(() => Promise.resolve());
+      expect(seenByMicrotasks).toEqual([3, 3, 3]);
+    }),
+  );
+
   it.live("10,000 waiters with different demands are all served, none on another's stack", () =>
     Effect.gen(function* () {
       const admission = make({ shared: 1 }, { queueMax: 10_000, timeout: 60_000 });
