@@ -35,8 +35,9 @@ export const openLoopbackReceiver = async (options: { readonly port?: number } =
     const state = url.searchParams.get("state") ?? "";
     const waiter = request.method === "GET" && url.pathname === PATH ? waiting.get(state) : undefined;
     response.writeHead(waiter ? 200 : 404, HEADERS).end(waiter ? PAGE : "");
+    if (!waiter) return;
     waiting.delete(state);
-    waiter?.resolve(url.href);
+    waiter.resolve(url.href);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(options.port ?? 0, "127.0.0.1", resolve);

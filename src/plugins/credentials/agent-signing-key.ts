@@ -60,7 +60,7 @@ export class AgentSigningKey implements OAuthCredential {
     const key = Redacted.value(this.privateKey);
     this.fingerprint = digest(JSON.stringify([clientId, key, algorithm, keyId, audience, scope, issuer]));
     const algorithms = algorithmsOf(key, algorithm);
-    const kid = keyId ?? (typeof key === "string" ? undefined : key.kid);
+    const kid = keyId ?? (typeof key === "object" ? key?.kid : undefined);
     this.#authenticate =
       algorithms instanceof InvalidEndpoint
         ? algorithms

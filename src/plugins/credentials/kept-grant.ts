@@ -9,6 +9,12 @@ import { readGrant, writeGrant } from "./stored-grant.ts";
 import type { TokenSet } from "./token-set.ts";
 import { sameIssuer } from "./url-rules.ts";
 
+/** Only what kind of failure it is: the words of a store may hold what it was to keep. */
+const kindOf = ({ cause, name }: McpError): string => {
+  const { code, name: thrown } = (cause ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  return String(code ?? thrown ?? name);
+};
+
 /** Tokens tied to a key that dies with the process are neither stored nor looked for. */
 const withStore = <A>(
   grant: Grant,
@@ -17,7 +23,9 @@ const withStore = <A>(
   grant.binding
     ? Effect.succeed(undefined)
     : Effect.flatMap(tokenStore.service, use).pipe(
-        Effect.tapError((error) => Effect.logWarning(`The token store failed: ${grant.mask(error.message)}`)),
+        Effect.tapError((error) =>
+          Effect.logWarning(`The token store failed (${kindOf(error)}); the login is kept in memory only.`),
+        ),
         Effect.orElseSucceed(() => undefined),
       );
 
