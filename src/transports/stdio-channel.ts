@@ -12,6 +12,7 @@ import type { McpTransport, TransportContext } from "../core/contracts.ts";
 import { ConnectionLost, MessageTooLarge, type ProcessEnd } from "../core/errors.ts";
 import { Framer } from "./stdio-framing.ts";
 import { processGroup } from "./stdio-group.ts";
+import { guardGroup } from "./stdio-guard.ts";
 import { Outbox } from "./stdio-outbox.ts";
 import { printable, type Secrets } from "./stdio-secrets.ts";
 import { StderrTail } from "./stdio-stderr-tail.ts";
@@ -64,6 +65,7 @@ export const makeChannel = (
     let told = false;
     let closing: Promise<void> | undefined;
     const group = processGroup(handle.pid);
+    const unguard = guardGroup(handle.pid);
 
     const end = (): ProcessEnd => ({ ...exited, stderrTail: tail.toString() || undefined });
     const connectionLost = (outcome: "not-sent" | "unknown"): ConnectionLost =>
@@ -155,6 +157,7 @@ export const makeChannel = (
         }
       }
       outbox.fail(connectionLost);
+      yield* Effect.promise(unguard);
       // The spawner looks after the group too, and waits up to a second for unreaped members: nobody else need.
       yield* group.isEmpty() ? Scope.close(scope, Exit.void) : Effect.forkDetach(Scope.close(scope, Exit.void));
     });

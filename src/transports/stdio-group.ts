@@ -26,6 +26,16 @@ const isLiveMember = (pid: string, group: number): boolean => {
   }
 };
 
+/** All process ids, where the system lists them as files. */
+const processIds = (): ReadonlyArray<string> | undefined => {
+  if (process.platform !== "linux") return undefined;
+  try {
+    return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  } catch {
+    return undefined;
+  }
+};
+
 export interface ProcessGroup {
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Whether a member other than the leader lives; asked when the leader has ended. */
@@ -41,11 +51,11 @@ export const processGroup = (group: number): ProcessGroup => {
     signal: (signal) => void signalGroup(group, signal),
     hasMembers: () => {
       if (!signalGroup(group, 0)) return false;
-      if (process.platform !== "linux") return true;
       // One look suffices while the member found before lives.
-      if (known === undefined || !isLiveMember(known, group))
-        known = readdirSync("/proc").find((name) => /^\d+$/.test(name) && isLiveMember(name, group));
-      return known !== undefined;
+      if (known !== undefined && isLiveMember(known, group)) return true;
+      const pids = processIds();
+      known = pids?.find((pid) => isLiveMember(pid, group));
+      return pids === undefined || known !== undefined;
     },
     isEmpty: () => !signalGroup(group, 0),
   };

@@ -1,4 +1,5 @@
 /** Looks at processes by their ids. */
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 /** Pids that scripted servers appended to a file. */
@@ -32,3 +33,11 @@ export const until = async (what: string, condition: () => boolean, deadline = 1
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };
+
+/** The live children of a process, by what `ps` says. */
+export const childrenOf = (parent: number): ReadonlyArray<number> =>
+  execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat=,comm="], { encoding: "utf8" })
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, ppid, state, name]) => Number(ppid) === parent && !state!.startsWith("Z") && name !== "ps")
+    .map(([pid]) => Number(pid));

@@ -174,23 +174,27 @@ describe("100 open/close cycles leave no process", () => {
       30,
     ],
   ] as const) {
-    it.live(name, () => {
-      const pidFile = newFile();
-      const cycle = Effect.scoped(
-        Effect.gen(function* () {
-          const client = yield* openStdio({ command: "sh", args: ["-c", ...args, pidFile] }, { closeGrace: grace });
-          yield* Effect.promise(() => client.request("ping"));
-          return client.transport.pid!;
-        }),
-      );
-      return Effect.gen(function* () {
-        const leaders = yield* Effect.all(
-          Array.from({ length: 100 }, () => cycle),
-          { concurrency: 10 },
+    it.live(
+      name,
+      () => {
+        const pidFile = newFile();
+        const cycle = Effect.scoped(
+          Effect.gen(function* () {
+            const client = yield* openStdio({ command: "sh", args: ["-c", ...args, pidFile] }, { closeGrace: grace });
+            yield* Effect.promise(() => client.request("ping"));
+            return client.transport.pid!;
+          }),
         );
-        expect(readPids(pidFile)).toHaveLength(100);
-        expect([...leaders, ...readPids(pidFile)].filter(isAlive)).toEqual([]);
-      });
-    });
+        return Effect.gen(function* () {
+          const leaders = yield* Effect.all(
+            Array.from({ length: 100 }, () => cycle),
+            { concurrency: 10 },
+          );
+          expect(readPids(pidFile)).toHaveLength(100);
+          expect([...leaders, ...readPids(pidFile)].filter(isAlive)).toEqual([]);
+        });
+      },
+      60_000,
+    );
   }
 });
