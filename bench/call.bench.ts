@@ -14,16 +14,30 @@ const text = "x".repeat(200);
 
 type Call = () => Promise<unknown>;
 
-/** Calls per second with `concurrency` callers, each calling again as soon as it has its answer. */
-const throughput = async (call: Call): Promise<number> => {
-  const total = 8_000;
-  let left = total;
+const calls = 8_000;
+
+/** `concurrency` callers, each calling again as soon as it has its answer. */
+const burst = async (call: Call): Promise<void> => {
+  let left = calls;
   const caller = async () => {
     while (left-- > 0) await call();
   };
-  const start = performance.now();
   await Promise.all(Array.from({ length: concurrency }, caller));
-  return (total / (performance.now() - start)) * 1_000;
+};
+
+/** Calls per second. */
+const throughput = async (call: Call): Promise<number> => {
+  const start = performance.now();
+  await burst(call);
+  return (calls / (performance.now() - start)) * 1_000;
+};
+
+/** µs of this process's CPU per call; tells more than the clock when the machine is busy. */
+const cpu = async (call: Call): Promise<number> => {
+  const start = process.cpuUsage();
+  await burst(call);
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / calls;
 };
 
 /** Median µs of a call, one after the other. */
@@ -64,6 +78,12 @@ line(
   `${many.ours.toFixed(0)}, ${many.theirs.toFixed(0)} calls/s`,
 );
 target("  throughput, runtime / raw", many.ours / many.theirs, "at least", 0.7, "×");
+const work = await interleave(
+  7,
+  () => cpu(wide.call),
+  () => cpu(raw),
+);
+line("  CPU per call: runtime, raw SDK client", `${work.ours.toFixed(1)}, ${work.theirs.toFixed(1)} µs`);
 const one = await interleave(
   15,
   () => latency(wide.call),

@@ -9,8 +9,8 @@ export const median = (values: ReadonlyArray<number>): number => {
 export type Run = () => number | Promise<number>;
 
 /**
- * Runs two tasks in turn, `rounds` times each, after one unmeasured round, and
- * changes which goes first, so that drift of the machine meets both alike.
+ * Runs two tasks in turn, `rounds` times each, after three unmeasured rounds,
+ * and changes which goes first, so that drift of the machine meets both alike.
  */
 export const interleave = async (
   rounds: number,
@@ -18,10 +18,10 @@ export const interleave = async (
   theirs: Run,
 ): Promise<{ readonly ours: number; readonly theirs: number }> => {
   const results: { ours: Array<number>; theirs: Array<number> } = { ours: [], theirs: [] };
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = -3; round < rounds; round++) {
     for (const side of round % 2 === 0 ? (["ours", "theirs"] as const) : (["theirs", "ours"] as const)) {
       const value = await (side === "ours" ? ours() : theirs());
-      if (round > 0) results[side].push(value);
+      if (round >= 0) results[side].push(value);
     }
   }
   return { ours: median(results.ours), theirs: median(results.theirs) };
