@@ -1,0 +1,153 @@
+/** The clients of a gateway over Streamable HTTP, as one web-standard handler. */
+import { WebStandardStreamableHTTPServerTransport as HttpTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
+import * as Duration from "effect/Duration";
+import { type GuardOptions, makeGuard } from "./http-guard.ts";
+import type { Clients, Served } from "./serving.ts";
+
+export interface HttpOptions extends GuardOptions {
+  /** Default `/mcp`. */
+  readonly path?: string | undefined;
+  /** Largest request, bytes. Default 16 MiB. */
+  readonly bodyMax?: number | undefined;
+  /** Sessions at once. Default 256. When they are all in use, a new client gets 503. */
+  readonly sessionsMax?: number | undefined;
+  /** A session that does nothing and holds no connection is ended after this. Default 30 min. */
+  readonly sessionIdle?: Duration.Input | undefined;
+}
+
+export interface HttpHandler {
+  /** Fit for `Deno.serve`, `Bun.serve`, Hono and the like. Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  readonly sessions: () => number;
+  /** Ends the sweep for idle sessions; the sessions themselves end with the clients. */
+  readonly close: () => void;
+}
+
+interface Session {
+  readonly transport: HttpTransport;
+  readonly served: Served;
+  /** Responses that are being read. */
+  streams: number;
+  lastActivity: number;
+}
+
+const refusal = (status: number, message: string, headers: Readonly<Record<string, string>> = {}): Response =>
+  Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status, headers });
+
+/** The response, with a call when its body ended: read to the end, or given up by the reader. */
+const watched = (response: Response, onEnd: (givenUp: boolean) => void): Response => {
+  if (response.body === null) {
+    onEnd(false);
+    return response;
+  }
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull: async (controller) => {
+      const { done, value } = await reader.read();
+      if (value) controller.enqueue(value as Uint8Array<ArrayBuffer>);
+      if (!done) return;
+      onEnd(false);
+      controller.close();
+    },
+    cancel: async (reason) => {
+      onEnd(true);
+      await reader.cancel(reason);
+    },
+  });
+  return new Response(body, response);
+};
+
+export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHandler => {
+  const guard = makeGuard(options);
+  const { path = "/mcp", bodyMax = 16 * 1024 * 1024, sessionsMax = 256 } = options;
+  const idleLimit = Duration.toMillis(Duration.fromInputUnsafe(options.sessionIdle ?? "30 minutes"));
+  const sessions = new Map<string, Session>();
+  let opening = 0;
+
+  const idleSince = ({ streams, served, lastActivity }: Session): number =>
+    streams > 0 || served.busy() > 0 ? Number.POSITIVE_INFINITY : lastActivity;
+
+  const end = ([id, { served }]: readonly [string, Session]): void => {
+    sessions.delete(id);
+    served.close().catch(() => {});
+  };
+
+  const sweep = setInterval(
+    () => {
+      const limit = performance.now() - idleLimit;
+      for (const entry of sessions) if (idleSince(entry[1]) < limit) end(entry);
+    },
+    Math.max(100, Math.min(idleLimit / 4, 60_000)),
+  );
+  // The timer alone keeps no process running.
+  (sweep as { unref?: () => void }).unref?.();
+
+  /** Room for one more session, made by ending the one that was idle longest where need be. */
+  const makeRoom = (): boolean => {
+    if (sessions.size + opening < sessionsMax) return true;
+    const [longest] = [...sessions].toSorted(([, a], [, b]) => idleSince(a) - idleSince(b));
+    if (!longest || idleSince(longest[1]) === Number.POSITIVE_INFINITY) return false;
+    end(longest);
+    return true;
+  };
+
+  /** Answers within a session; a reader that goes away cancels what it waited for, as nobody can fetch it later. */
+  const answer = async (session: Session, request: Request): Promise<Response> => {
+    const gone = new AbortController();
+    session.lastActivity = performance.now();
+    session.streams++;
+    const extra = { gone: gone.signal };
+    const response = await session.transport.handleRequest(request, {
+      authInfo: { token: "", clientId: "", scopes: [], extra },
+    });
+    return watched(response, (givenUp) => {
+      session.streams--;
+      session.lastActivity = performance.now();
+      if (givenUp && request.method === "POST") gone.abort(new Error("the client went away"));
+    });
+  };
+
+  const open = async (request: Request): Promise<Response> => {
+    if (!makeRoom())
+      return refusal(503, `All ${sessionsMax} sessions of this gateway are in use`, { "retry-after": "10" });
+    opening++;
+    try {
+      let session: Session | undefined;
+      const transport = new HttpTransport({
+        sessionIdGenerator: () => crypto.randomUUID(),
+        maxRequestBodySize: bodyMax,
+        onsessioninitialized: (id) => void sessions.set(id, session!),
+      });
+      // Its type says `| undefined` where the interface of the same package does not.
+      const served = await clients.connect(transport as Parameters<Clients["connect"]>[0]);
+      session = { transport, served, streams: 0, lastActivity: performance.now() };
+      void served.closed.then(() => sessions.delete(transport.sessionId ?? ""));
+      const response = await answer(session, request);
+      if (transport.sessionId === undefined) await served.close();
+      return response;
+    } finally {
+      opening--;
+    }
+  };
+
+  const route = async (request: Request): Promise<Response> => {
+    const refused = guard(request);
+    if (refused) return refused;
+    if (new URL(request.url).pathname !== path) return refusal(404, `MCP is served at ${path}`);
+    const id = request.headers.get("mcp-session-id");
+    const session = id === null ? undefined : sessions.get(id);
+    if (session) return answer(session, request);
+    if (id !== null) return refusal(404, "Session not found");
+    if (request.method === "POST") return open(request);
+    if (request.method === "GET" || request.method === "DELETE")
+      return refusal(400, "Mcp-Session-Id header is required");
+    return refusal(405, "Method not allowed", { allow: "GET, POST, DELETE" });
+  };
+
+  return {
+    fetch: (request) =>
+      route(request).catch((cause: unknown) => refusal(500, cause instanceof Error ? cause.message : "Internal error")),
+    sessions: () => sessions.size,
+    close: () => clearInterval(sweep),
+  };
+};

@@ -1,0 +1,61 @@
+/** The tools that clients are shown, page by page, and what becomes of slow servers' lists. */
+import * as Duration from "effect/Duration";
+import type { HostTool, ServedRuntime, ServingOptions } from "./served-runtime.ts";
+import { rpcError, type Wire, wireTool } from "./wire.ts";
+
+export interface ServedTools {
+  /** One page, as `tools/list` answers it. An unknown cursor is refused with -32602. */
+  readonly page: (cursor: unknown, signal: AbortSignal) => Promise<Wire>;
+  readonly hostTool: (name: string) => HostTool | undefined;
+  /** The handle of a tool that was listed; undefined for others. */
+  readonly handleOf: (name: string) => string | undefined;
+}
+
+const names = (tools: ReadonlyArray<{ readonly name: string }>): string => tools.map(({ name }) => name).join(" ");
+
+/** Calls `onChanged` when a list that had to be answered in part is complete. */
+export const makeServedTools = (
+  runtime: ServedRuntime,
+  options: ServingOptions,
+  onChanged: () => void,
+): ServedTools => {
+  const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
+  const pageSize = options.pageSize ?? 1_000;
+  const patience = Duration.toMillis(Duration.fromInputUnsafe(options.listPatience ?? "5 seconds"));
+  let handles: ReadonlyMap<string, string> = new Map();
+  let late: Promise<unknown> | undefined;
+
+  const attached = async (signal: AbortSignal) => {
+    const whole = runtime.tools();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const tooLong = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, patience, undefined)));
+    let listed = await Promise.race([whole, tooLong]).finally(() => clearTimeout(timer));
+    if (listed === undefined) {
+      const partial = await runtime.tools({ within: 1, signal });
+      late ??= whole
+        .then((tools) => {
+          if (names(tools) !== names(partial)) onChanged();
+        })
+        .catch(() => {})
+        .finally(() => (late = undefined));
+      listed = partial;
+    }
+    handles = new Map(listed.map(({ name, handle }) => [name, handle]));
+    return listed.filter(({ name }) => !own.has(name));
+  };
+
+  return {
+    hostTool: (name) => own.get(name),
+    handleOf: (name) => handles.get(name),
+    page: async (cursor, signal) => {
+      const tools = [...own.values(), ...(await attached(signal))];
+      const from = cursor === undefined ? 0 : Number(/^from:(\d{1,9})$/.exec(String(cursor))?.[1] ?? Number.NaN);
+      if (!(from <= tools.length)) throw rpcError(-32602, "Invalid cursor");
+      const next = from + pageSize;
+      return {
+        tools: tools.slice(from, next).map(wireTool),
+        ...(next < tools.length && { nextCursor: `from:${next}` }),
+      };
+    },
+  };
+};

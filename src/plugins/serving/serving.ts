@@ -1,0 +1,105 @@
+/**
+ * Serves a runtime's tools to MCP clients: many clients, one pool. Clients come over
+ * stdio, Streamable HTTP or any other transport of the SDK.
+ *
+ * Speaks the legacy revisions to clients (2024-10-07 to 2025-11-25); servers behind the
+ * runtime may speak any. A client of 2026-07-28 falls back, as its revision asks.
+ */
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { DependencyContainer } from "../../core/bridge.ts";
+import type { Observer } from "../../core/contracts.ts";
+import * as Ports from "../../core/ports.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { makeHostRelay } from "./host-relay.ts";
+import { makeServedClient, type ServedClient } from "./served-client.ts";
+import type { ServedRuntime, ServingDeps, ServingOptions } from "./served-runtime.ts";
+import { makeServedTools } from "./served-tools.ts";
+
+export interface Served {
+  /** The client is gone, or was closed. */
+  readonly closed: Promise<void>;
+  /** Requests that run or wait. */
+  readonly busy: () => number;
+  readonly close: () => Promise<void>;
+}
+
+export interface Clients {
+  /** Serves one client over a transport; settles when messages can come. */
+  readonly connect: (transport: Transport) => Promise<Served>;
+  readonly count: () => number;
+  /** Ends every client's session; calls in flight are cancelled. */
+  readonly close: () => Promise<void>;
+}
+
+export interface Serving {
+  /** Registers what has to be in the runtime: pass it the container in `setup`. */
+  readonly install: (container: DependencyContainer) => void;
+  /** Serves the runtime that was set up so. */
+  readonly start: (runtime: ServedRuntime) => Clients;
+}
+
+/** Bursts of changes are told once. */
+const changeDelay = 50;
+
+export const makeServing = (options: ServingOptions, deps: ServingDeps): Serving => {
+  const clients = new Set<ServedClient>();
+  let served: ServedRuntime | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const relay = makeHostRelay(({ endpointId }) =>
+    (served?.connectors() ?? [])
+      .filter(({ endpoint }) => endpoint.endpointId === endpointId)
+      .map(({ handle }) => handle),
+  );
+
+  const changed = (): void => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      for (const client of clients) client.toolsChanged();
+    }, changeDelay);
+  };
+  const observer: Observer = {
+    on: (event) => {
+      const listChanged = event.type === "notification" && event.method === "notifications/tools/list_changed";
+      if (listChanged || event.type === "attached" || event.type === "detached") changed();
+    },
+  };
+
+  const limitOf = (handle: string): number => {
+    const connector = served!.connectors().find((one) => one.handle === handle);
+    const { stdioEndpointMax, httpPoolMax } = served!.settings;
+    return connector?.endpoint.transportType === "stdio" ? stdioEndpointMax : httpPoolMax;
+  };
+
+  return {
+    install: (container) => {
+      container.registerInstance(Ports.observers.token, observer);
+      // A host that answers its servers itself goes on doing so.
+      if (!container.isRegistered(Ports.hostHandlers.token, true))
+        container.registerInstance(Ports.hostHandlers.token, relay.handlers);
+    },
+    start: (runtime) => {
+      served = runtime;
+      const tools = makeServedTools(runtime, options, changed);
+      const queue = new FairQueue({ limitOf, queueMax: runtime.settings.admissionQueueMax });
+      return {
+        connect: async (transport) => {
+          let onClose = (): void => {};
+          const closed = new Promise<void>((resolve) => (onClose = resolve));
+          const client = makeServedClient({ ...deps, runtime, options, tools, queue, relay }, () => {
+            clients.delete(client);
+            onClose();
+          });
+          clients.add(client);
+          await client.connect(transport);
+          return { closed, busy: client.busy, close: client.close };
+        },
+        count: () => clients.size,
+        close: async () => {
+          clearTimeout(timer);
+          await Promise.all([...clients].map((client) => client.close()));
+        },
+      };
+    },
+  };
+};
