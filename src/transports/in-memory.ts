@@ -2,7 +2,7 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import type { TransportPlugin } from "../core/contracts.ts";
+import type { McpTransport, TransportPlugin } from "../core/contracts.ts";
 import { type Era, type McpEndpoint, validTimeout } from "../core/endpoint.ts";
 import { ConnectFailed, InvalidEndpoint, isMcpError } from "../core/errors.ts";
 
@@ -57,6 +57,27 @@ export class InMemoryEndpoint implements McpEndpoint {
   }
 }
 
+/** The client's end. The SDK's pair tells an end by the other as well, so more than once. */
+const tellOnce = (client: Transport): McpTransport => {
+  let closed = false;
+  const transport: McpTransport = {
+    start: () => {
+      Object.assign(client, {
+        onmessage: (message) => transport.onmessage?.(message),
+        onclose: () => {
+          if (closed) return;
+          closed = true;
+          transport.onclose?.();
+        },
+      } satisfies Partial<Transport>);
+      return client.start();
+    },
+    send: (message) => client.send(message),
+    close: () => client.close(),
+  };
+  return transport;
+};
+
 /** Opens in-memory endpoints on the SDK's linked pair. No gate: the host's own process sets the limit. */
 export const inMemoryTransport: TransportPlugin<InMemoryEndpoint> = {
   kind: "in-memory",
@@ -78,6 +99,6 @@ export const inMemoryTransport: TransportPlugin<InMemoryEndpoint> = {
           return new ConnectFailed({ server: name, endpointId, phase: "transport", reason }, cause);
         },
       });
-      return client;
+      return tellOnce(client);
     }),
 };

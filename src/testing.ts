@@ -1,0 +1,45 @@
+/**
+ * Contract suites: what every plugin of a kind has to do, as cases for any test runner.
+ *
+ * ```ts
+ * import { it } from "node:test";
+ * import { transportContract } from "nucleo-mcp/testing";
+ *
+ * for (const { name, run } of transportContract({ plugin, endpoint: () => new MyEndpoint() })) it(name, run);
+ * ```
+ *
+ * A case rejects with `ContractBreach`, which says what the plugin did instead. The
+ * built-in plugins pass the same suites.
+ */
+export { ContractBreach, type ContractCase, type ContractSuite } from "./testing/contract-case.ts";
+export { credentialFlowContract, type CredentialFlowContractOptions } from "./testing/credential-flow.ts";
+export { endpointLoaderContract, type EndpointLoaderContractOptions } from "./testing/endpoint-loader.ts";
+export { engineContract, type EngineContractOptions } from "./testing/engine.ts";
+export {
+  catalogPolicyContract,
+  type CatalogPolicyContractOptions,
+  errorPresenterContract,
+  type ErrorPresenterContractOptions,
+  hostHandlersContract,
+  type HostHandlersContractOptions,
+} from "./testing/host.ts";
+export { observerContract, type ObserverContractOptions } from "./testing/observer.ts";
+export {
+  artifactRehydratorContract,
+  type ArtifactRehydratorContractOptions,
+  resultNormalizerContract,
+  type ResultNormalizerContractOptions,
+} from "./testing/results.ts";
+export {
+  schemaNormalizerContract,
+  type SchemaNormalizerContractOptions,
+  schemaValidatorContract,
+  type SchemaValidatorContractOptions,
+} from "./testing/schemas.ts";
+export {
+  artifactStoreContract,
+  type ArtifactStoreContractOptions,
+  tokenStoreContract,
+  type TokenStoreContractOptions,
+} from "./testing/stores.ts";
+export { type ContractRequest, transportContract, type TransportContractOptions } from "./testing/transport.ts";
