@@ -24,7 +24,7 @@ const url = process.argv.at(-1)!;
 
 /** A browser and a person in one: follows the login page's redirect and reports where it leads. */
 const login = (options: Partial<AuthorizationCodeOptions> = {}): AuthorizationCode => {
-  let arrived: (url: string) => void = () => {};
+  let arrived!: (url: string) => void;
   return new AuthorizationCode({
     redirectUri: "http://127.0.0.1:3118/callback",
     receiveRedirect: () => new Promise((resolve) => (arrived = resolve)),
