@@ -5,6 +5,7 @@ import { Artifact } from "./artifact/artifact.ts";
 import { TypeAliasRegistry } from "./artifact/alias.ts";
 import { artifactFieldTool, getArtifactField } from "./artifact/artifact-field.ts";
 import type { ArtifactNotFound, PointerUnresolved } from "./artifact/artifact-errors.ts";
+import { McpArtifact } from "./artifact/mcp-artifact.ts";
 import { ArtifactRegistry } from "./artifact/artifact-registry.ts";
 import type { ToolDefinition } from "./catalog.ts";
 import type {
@@ -39,6 +40,13 @@ export interface Presentation {
   ) => Effect.Effect<McpToolResult, InvalidArguments | ArtifactNotFound | PointerUnresolved>;
   readonly artifacts: ArtifactRegistry;
 }
+
+/** Small, without parts or summaries: nobody will have to ask for the rest of it. */
+const isShownWhole = (artifact: Artifact): boolean =>
+  artifact instanceof McpArtifact &&
+  artifact.size !== undefined &&
+  artifact.size <= 1024 &&
+  artifact.knownRef === undefined;
 
 const toPluginFailed = (plugin: string, cause: unknown): PluginFailed =>
   new PluginFailed({ plugin, reason: String(cause) }, cause);
