@@ -141,7 +141,7 @@ export const makeServedClient = (deps: ServedClientDeps, onClose: () => void): S
   };
 
   // Not `setRequestHandler`: it parses each result again and strips or refuses what it does not know.
-  server.fallbackRequestHandler = async (request, extra) => {
+  const fallbackRequestHandler = async (request: JSONRPCRequest, extra: Extra): Promise<Wire> => {
     busy++;
     try {
       return await serve(request, extra);
@@ -149,7 +149,7 @@ export const makeServedClient = (deps: ServedClientDeps, onClose: () => void): S
       busy--;
     }
   };
-  server.onclose = onClose;
+  Object.assign(server, { fallbackRequestHandler, onclose: onClose } satisfies Partial<Server>);
 
   return {
     connect: (transport) => server.connect(transport),

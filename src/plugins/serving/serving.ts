@@ -84,13 +84,12 @@ export const makeServing = (options: ServingOptions, deps: ServingDeps): Serving
       const queue = new FairQueue({ limitOf, queueMax: runtime.settings.admissionQueueMax });
       return {
         connect: async (transport) => {
-          let onClose = (): void => {};
-          const closed = new Promise<void>((resolve) => (onClose = resolve));
-          const client = makeServedClient({ ...deps, runtime, options, tools, queue, relay }, () => {
-            clients.delete(client);
-            onClose();
+          let client!: ServedClient;
+          const closed = new Promise<void>((resolve) => {
+            client = makeServedClient({ ...deps, runtime, options, tools, queue, relay }, resolve);
           });
           clients.add(client);
+          void closed.then(() => clients.delete(client));
           await client.connect(transport);
           return { closed, busy: client.busy, close: client.close };
         },

@@ -18,6 +18,22 @@ afterAll(() => rm(folder, { recursive: true }));
 const seen = (name: string, method: string): number =>
   readLog(at(`${name}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
+const progress = (n: number) => ({
+  notify: {
+    method: "notifications/progress",
+    params: { progressToken: "$token", progress: n, total: 3, message: `step ${n}` },
+  },
+});
+
+/** What clients answered to a server. */
+const answers = (name: string): ReadonlyArray<any> =>
+  readLog(at(`${name}.log`)).flatMap((line) =>
+    line.kind === "message" && line.message["method"] === undefined ? [line.message] : [],
+  );
+
+const accept = (client: Client): void =>
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content: { name: "x" } }));
+
 describe("a gateway", () => {
   it("ten agents on five servers: five processes, and none is left at the end", async () => {
     const handles = ["a", "b", "c", "d", "e"].map((letter) => `ten-${letter}`);
@@ -48,12 +64,6 @@ describe("a gateway", () => {
 
   it("progress comes through in order, before the answer", async () => {
     await using served = await listening();
-    const progress = (n: number) => ({
-      notify: {
-        method: "notifications/progress",
-        params: { progressToken: "$token", progress: n, total: 3, message: `step ${n}` },
-      },
-    });
     await attach(served.gateway, "progress", {
       on: { "tools/call": [progress(1), progress(2), progress(3), { reply: { content: [] } }] },
     });
@@ -176,11 +186,6 @@ describe("what servers ask of their host", () => {
     method: "sampling/createMessage",
     params: { messages: [{ role: "user", content: { type: "text", text: "hi" } }], maxTokens: 5 },
   };
-  const answers = (name: string): ReadonlyArray<any> =>
-    readLog(at(`${name}.log`)).flatMap((line) =>
-      line.kind === "message" && line.message["method"] === undefined ? [line.message] : [],
-    );
-
   it("goes to the client whose call is running", async () => {
     await using served = await listening();
     await attach(served.gateway, "asks", {
@@ -218,10 +223,8 @@ describe("what servers ask of their host", () => {
     });
     await attach(served.gateway, "unable", { on: { "tools/call": [{ request: question }, { never: true }] } });
     const capabilities = { elicitation: {} };
-    const answering = (client: Client) =>
-      client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content: { name: "x" } }));
-    await using one = await agent(served.url, capabilities, answering);
-    await using two = await agent(served.url, capabilities, answering);
+    await using one = await agent(served.url, capabilities, accept);
+    await using two = await agent(served.url, capabilities, accept);
     await using plain = await agent(served.url);
     await one.client.listTools();
     for (const [client, name] of [
@@ -274,7 +277,6 @@ describe("fairness", () => {
     const beside = await median();
     // The flood was there all the time, or the figure says nothing.
     expect(left).toBeGreaterThan(100);
-    console.log({ alone, beside, left });
     expect(beside / alone).toBeLessThan(3);
     await greedy.close();
     await flood.catch(() => {});
