@@ -76,7 +76,7 @@ const nesting = (value: unknown): number => {
     const next: Array<unknown> = [];
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue;
-      for (const key in item) next.push(item[key as keyof typeof item]);
+      for (const member of Object.values(item)) if (typeof member === "object") next.push(member);
     }
     if (next.length === 0 || depth > depthMax) return depth;
     level = next;
