@@ -40,19 +40,23 @@ export interface Line {
   readonly transport: McpTransport;
   readonly closes: () => number;
   readonly request: (request: ContractRequest) => Promise<any>;
-  /** Closes the scope the transport was opened in. */
+  /** Closes the transport and the scope it was opened in. */
   readonly release: () => Promise<void>;
 }
 
-/** Opens an endpoint in the scope, without starting the transport. */
+/** Opens an endpoint in the scope, without starting the transport. Closed with the scope, as the pool does it. */
 export const openIn = <E extends McpEndpoint>(
   { plugin, settings }: TransportContractOptions<E>,
   endpoint: E,
   scope: Scope.Scope,
 ): Effect.Effect<McpTransport, McpError> =>
   Effect.flatMap(Effect.orDie(resolveSettings(settings)), (resolved) =>
-    lift<McpTransport, McpError, Scope.Scope>(plugin.kind, () =>
-      plugin.open(endpoint, { name: endpointName(endpoint), settings: resolved, era: "legacy", diagnose: () => {} }),
+    Effect.acquireRelease(
+      lift<McpTransport, McpError, Scope.Scope>(plugin.kind, () =>
+        plugin.open(endpoint, { name: endpointName(endpoint), settings: resolved, era: "legacy", diagnose: () => {} }),
+      ),
+      (opened) => Effect.promise(() => opened.close()),
+      { interruptible: true },
     ),
   ).pipe(Scope.provide(scope));
 

@@ -130,7 +130,7 @@ export const transportContract = <E extends McpEndpoint>(options: TransportContr
         }),
     },
     {
-      name: "closing the scope closes the transport: send() rejects, onclose fired at most once",
+      name: "is released by close() and the end of its scope: send() rejects, onclose fired at most once",
       run: () =>
         connected(async (line) => {
           await line.release();

@@ -75,7 +75,7 @@ describe("contract suites find what is broken", () => {
     });
     expect(breaches).toEqual([
       "send() after close() rejects",
-      "closing the scope closes the transport: send() rejects, onclose fired at most once",
+      "is released by close() and the end of its scope: send() rejects, onclose fired at most once",
     ]);
   });
 
