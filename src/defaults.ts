@@ -1,6 +1,7 @@
 /** The one list of built-in plugins. A host's plugin of the same kind replaces one. */
 import type { Builtins } from "./core/bridge.ts";
 import * as Ports from "./core/ports.ts";
+import { credentialFlowsBuiltins } from "./plugins/credentials/builtins.ts";
 import { mcpJsonLoader } from "./plugins/endpoints/mcp-json.ts";
 import { schemaValidator } from "./plugins/schemas/validator.ts";
 import { legacyEngine } from "./plugins/engines/legacy.ts";
@@ -16,6 +17,7 @@ import { websocketTransport } from "./transports/websocket.ts";
 /** Built-ins by port; each loads what it needs when it is first used. */
 export const defaults: Builtins = new Map<string, unknown>([
   [Ports.transports.name, [stdioTransport, httpTransport, websocketTransport, inMemoryTransport]],
+  [Ports.credentialFlows.name, credentialFlowsBuiltins],
   [Ports.engines.name, [legacyEngine, modernEngine]],
   [Ports.resultNormalizer.name, new ResultWalker()],
   [Ports.artifactRehydrators.name, [artifactRehydrator]],

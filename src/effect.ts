@@ -21,6 +21,7 @@ export type { Provider } from "./core/provider.ts";
 export { McpToolResult, modelText } from "./core/results.ts";
 export type { RuntimeOptions } from "./core/runtime.ts";
 export type { McpSettings, McpSettingsInput } from "./core/settings.ts";
+export * from "./plugins/credentials/credentials.ts";
 export { InMemoryEndpoint } from "./transports/in-memory.ts";
 export { WebSocketEndpoint } from "./transports/websocket.ts";
 

@@ -35,6 +35,7 @@ export * as ports from "./core/ports.ts";
 export { McpToolResult, modelText } from "./core/results.ts";
 export type { RuntimeOptions } from "./core/runtime.ts";
 export type { McpSettings, McpSettingsInput } from "./core/settings.ts";
+export * from "./plugins/credentials/credentials.ts";
 export { InMemoryEndpoint } from "./transports/in-memory.ts";
 export { WebSocketEndpoint } from "./transports/websocket.ts";
 

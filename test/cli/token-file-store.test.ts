@@ -12,6 +12,8 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const KEY = JSON.stringify(["authorization-code", "ada", "", "https://files.example/mcp"]);
 
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+
 describe("the token file store", () => {
   it("keeps, replaces, lists and removes by key", async () => {
     const store = tokenFileStore(join(root, "deep", "tokens"));
@@ -36,12 +38,11 @@ describe("the token file store", () => {
       const store = tokenFileStore(directory);
       await store.save(KEY, "secret");
       const [name] = await readdir(directory);
-      const mode = async (path: string) => (await stat(path)).mode & 0o777;
-      expect(await mode(directory)).toBe(0o700);
-      expect(await mode(join(directory, name!))).toBe(0o600);
+      expect(await modeOf(directory)).toBe(0o700);
+      expect(await modeOf(join(directory, name!))).toBe(0o600);
       await chmod(join(directory, name!), 0o644);
       await store.save(KEY, "secret");
-      expect(await mode(join(directory, name!))).toBe(0o600);
+      expect(await modeOf(join(directory, name!))).toBe(0o600);
       expect(name).not.toContain("ada");
     },
   );

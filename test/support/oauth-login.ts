@@ -10,7 +10,7 @@ export interface Person {
 /** Logs in at once; `answer` may change the redirect on its way back, or never bring it (`undefined`). */
 export const person = (answer: (redirect: URL) => URL | string | undefined = (redirect) => redirect): Person => {
   const opened: Array<URL> = [];
-  let bring: (redirect: URL | string) => void = () => {};
+  let bring!: (redirect: URL | string) => void;
   return {
     opened,
     host: {

@@ -3,11 +3,10 @@
  * metadata (RFC 9728), then authorization server metadata (RFC 8414, OpenID Connect Discovery).
  */
 import * as Effect from "effect/Effect";
-import * as Option from "effect/Option";
-import * as Schema from "effect/Schema";
 import { AuthorizationDiscoveryFailed } from "../../core/errors.ts";
+import { jsonObject, type JsonObject, textOf, textsOf } from "./json-fields.ts";
 import type { Mask } from "./masking.ts";
-import { exchange, type HttpAnswer, jsonObject } from "./oauth-http.ts";
+import { exchange, type HttpAnswer } from "./oauth-http.ts";
 import {
   covers,
   isSecure,
@@ -17,30 +16,6 @@ import {
   serverMetadataUrls,
   shown,
 } from "./url-rules.ts";
-
-const strings = Schema.optional(Schema.Array(Schema.String));
-const text = Schema.optional(Schema.String);
-const flag = Schema.optional(Schema.Boolean);
-
-const ResourceMetadata = Schema.Struct({
-  resource: Schema.String,
-  authorization_servers: strings,
-  scopes_supported: strings,
-});
-
-const ServerMetadata = Schema.Struct({
-  issuer: text,
-  token_endpoint: Schema.String,
-  authorization_endpoint: text,
-  registration_endpoint: text,
-  scopes_supported: strings,
-  code_challenge_methods_supported: strings,
-  token_endpoint_auth_methods_supported: strings,
-  token_endpoint_auth_signing_alg_values_supported: strings,
-  dpop_signing_alg_values_supported: strings,
-  authorization_response_iss_parameter_supported: flag,
-  client_id_metadata_document_supported: flag,
-});
 
 /** Metadata of an authorization server (RFC 8414 section 2); the issuer was checked. */
 export interface AuthorizationServer {
@@ -56,6 +31,26 @@ export interface AuthorizationServer {
   readonly authorization_response_iss_parameter_supported?: boolean | undefined;
   readonly client_id_metadata_document_supported?: boolean | undefined;
 }
+
+const readServerMetadata = (document: JsonObject | undefined) => {
+  const tokenEndpoint = textOf(document?.["token_endpoint"]);
+  if (!document || tokenEndpoint === undefined) return undefined;
+  return {
+    issuer: textOf(document["issuer"]),
+    token_endpoint: tokenEndpoint,
+    authorization_endpoint: textOf(document["authorization_endpoint"]),
+    registration_endpoint: textOf(document["registration_endpoint"]),
+    scopes_supported: textsOf(document["scopes_supported"]),
+    code_challenge_methods_supported: textsOf(document["code_challenge_methods_supported"]),
+    token_endpoint_auth_methods_supported: textsOf(document["token_endpoint_auth_methods_supported"]),
+    token_endpoint_auth_signing_alg_values_supported: textsOf(
+      document["token_endpoint_auth_signing_alg_values_supported"],
+    ),
+    dpop_signing_alg_values_supported: textsOf(document["dpop_signing_alg_values_supported"]),
+    authorization_response_iss_parameter_supported: document["authorization_response_iss_parameter_supported"] === true,
+    client_id_metadata_document_supported: document["client_id_metadata_document_supported"] === true,
+  };
+};
 
 export interface Discovered {
   /** The resource indicator, letter by letter as published (RFC 8707 section 2). */
@@ -105,19 +100,20 @@ const findResource = (request: DiscoveryRequest) =>
       ...resourceMetadataUrls(url),
     ])) {
       const document = yield* fetchDocument(request, candidate);
-      const metadata = Option.getOrUndefined(Schema.decodeUnknownOption(ResourceMetadata)(document));
-      if (!metadata) continue;
-      if (!covers(metadata.resource, url)) {
-        const reason = `describes the resource '${metadata.resource}', which does not cover ${shown(url)}`;
+      const resource = textOf(document?.["resource"]);
+      if (!document || resource === undefined) continue;
+      if (!covers(resource, url)) {
+        const reason = `describes the resource '${resource}', which does not cover ${shown(url)}`;
         return yield* failed(request, candidate, reason);
       }
-      return { metadata, from: candidate };
+      const servers = textsOf(document["authorization_servers"]) ?? [];
+      return { resource, servers, scopes: textsOf(document["scopes_supported"]), from: candidate };
     }
     return undefined;
   });
 
 /** A secret goes to these, so each has to be secure wherever the metadata came from. */
-const insecureEndpoint = (metadata: typeof ServerMetadata.Type): string | undefined =>
+const insecureEndpoint = (metadata: Omit<AuthorizationServer, "issuer">): string | undefined =>
   (["token_endpoint", "authorization_endpoint", "registration_endpoint"] as const).find((name) => {
     const endpoint = metadata[name];
     return endpoint !== undefined && !isSecure(endpoint);
@@ -133,7 +129,7 @@ export const findAuthorizationServer = (
     let refused: AuthorizationDiscoveryFailed | undefined;
     for (const url of serverMetadataUrls(issuer)) {
       const document = yield* fetchDocument(request, url);
-      const metadata = Option.getOrUndefined(Schema.decodeUnknownOption(ServerMetadata)(document));
+      const metadata = readServerMetadata(document);
       if (!metadata) continue;
       if (metadata.issuer === undefined || !sameIssuer(issuer, metadata.issuer)) {
         const other = metadata.issuer === undefined ? "none" : `'${metadata.issuer}'`;
@@ -161,7 +157,7 @@ export const discover = (request: DiscoveryRequest): Effect.Effect<Discovered, A
   Effect.gen(function* () {
     const found = yield* findResource(request);
     const { origin } = new URL(request.url);
-    const named = found?.metadata.authorization_servers ?? [];
+    const named = found?.servers ?? [];
     const wanted = request.issuer;
     const issuer =
       wanted === undefined ? (named[0] ?? origin) : (named.find((one) => sameIssuer(one, wanted)) ?? wanted);
@@ -174,8 +170,8 @@ export const discover = (request: DiscoveryRequest): Effect.Effect<Discovered, A
       (request.guess && named.length === 0 && issuer === origin ? guessed(origin) : undefined);
     if (!authorizationServer) return yield* failed(request, issuer, "publishes no usable metadata");
     return {
-      resource: found?.metadata.resource ?? resourceOf(request.url),
-      scopes: found?.metadata.scopes_supported,
+      resource: found?.resource ?? resourceOf(request.url),
+      scopes: found?.scopes,
       authorizationServer,
     };
   });

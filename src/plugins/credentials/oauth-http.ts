@@ -69,15 +69,3 @@ export const exchange = (url: string, init: RequestInit = {}, redirects = 3): Ef
     }),
   );
 };
-
-/** The JSON object an answer holds, if it holds one. */
-export const jsonObject = (text: string): Readonly<Record<string, unknown>> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-};

@@ -1,30 +1,7 @@
 /** Pure: the form in which a login outlives the process. */
-import * as Option from "effect/Option";
 import * as Redacted from "effect/Redacted";
-import * as Schema from "effect/Schema";
-import type { TokenSet } from "./token-set.ts";
-
-const text = Schema.optional(Schema.String);
-const time = Schema.optional(Schema.Number);
-
-const Stored = Schema.Struct({
-  version: Schema.Literal(1),
-  issuer: Schema.String,
-  accessToken: Schema.String,
-  expiresAt: time,
-  renewAt: time,
-  scopes: Schema.Array(Schema.String),
-  refreshToken: text,
-  client: Schema.optional(
-    Schema.Struct({
-      issuer: Schema.String,
-      clientId: Schema.String,
-      clientSecret: text,
-      method: text,
-      redirectUri: Schema.String,
-    }),
-  ),
-});
+import { jsonObject, numberOf, objectOf, textOf, textsOf } from "./json-fields.ts";
+import type { RegisteredClient, TokenSet } from "./token-set.ts";
 
 /** Whose login at which resource; no secret. */
 export interface GrantKey {
@@ -65,21 +42,33 @@ export const writeGrant = (token: TokenSet, issuer: string): string =>
     client: token.client && { ...token.client, clientSecret: reveal(token.client.clientSecret) },
   });
 
+const readClient = (value: unknown): RegisteredClient | undefined => {
+  const stored = objectOf(value);
+  const [issuer, clientId] = [textOf(stored?.["issuer"]), textOf(stored?.["clientId"])];
+  if (!stored || issuer === undefined || clientId === undefined) return undefined;
+  return {
+    issuer,
+    clientId,
+    clientSecret: hide(textOf(stored["clientSecret"])),
+    method: textOf(stored["method"]),
+    redirectUri: textOf(stored["redirectUri"]) ?? "",
+  };
+};
+
 /** A stored login and its issuer; `undefined` for what cannot be read. */
 export const readGrant = (secret: string): { readonly issuer: string; readonly token: TokenSet } | undefined => {
-  const decoded = Option.getOrUndefined(Schema.decodeUnknownOption(Schema.fromJsonString(Stored))(secret));
-  if (!decoded) return undefined;
-  const { issuer, accessToken, expiresAt, renewAt, scopes, refreshToken, client } = decoded;
-  const registered = client && { ...client, method: client.method, clientSecret: hide(client.clientSecret) };
+  const stored = jsonObject(secret);
+  const [issuer, accessToken] = [textOf(stored?.["issuer"]), textOf(stored?.["accessToken"])];
+  if (stored?.["version"] !== 1 || issuer === undefined || accessToken === undefined) return undefined;
   return {
     issuer,
     token: {
       accessToken: Redacted.make(accessToken),
-      expiresAt,
-      renewAt,
-      scopes,
-      refreshToken: hide(refreshToken),
-      client: registered,
+      expiresAt: numberOf(stored["expiresAt"]),
+      renewAt: numberOf(stored["renewAt"]),
+      scopes: textsOf(stored["scopes"]) ?? [],
+      refreshToken: hide(textOf(stored["refreshToken"])),
+      client: readClient(stored["client"]),
       restored: true,
     },
   };

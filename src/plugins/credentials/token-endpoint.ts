@@ -6,9 +6,10 @@ import { type McpError, TokenEndpointFailed } from "../../core/errors.ts";
 import { scopesOf } from "./challenge.ts";
 import type { ClientAuthentication } from "./client-authentication.ts";
 import type { AuthorizationServer } from "./discovery.ts";
+import { jsonObject, type JsonObject } from "./json-fields.ts";
 import { type Mask, maskOf } from "./masking.ts";
 import type { Grant } from "./oauth-credential.ts";
-import { exchange, type HttpAnswer, jsonObject } from "./oauth-http.ts";
+import { exchange, type HttpAnswer } from "./oauth-http.ts";
 import { lifetimeOf, renewalSkew, type TokenSet } from "./token-set.ts";
 import { shown } from "./url-rules.ts";
 
@@ -45,7 +46,7 @@ export const post = (
   { server, mask, binding }: Asking,
   endpoint: string,
   message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
-): Effect.Effect<Readonly<Record<string, unknown>>, McpError> =>
+): Effect.Effect<JsonObject, McpError> =>
   Effect.gen(function* () {
     const fail = (fields: Omit<FieldsOfFailure, "server" | "tokenEndpoint">) =>
       new TokenEndpointFailed({ server, tokenEndpoint: shown(endpoint), ...fields, reason: mask(fields.reason) });
@@ -75,7 +76,7 @@ export const postForm = (
   authenticate: ClientAuthentication,
   authorizationServer: AuthorizationServer,
   form: Form,
-): Effect.Effect<Readonly<Record<string, unknown>>, McpError> =>
+): Effect.Effect<JsonObject, McpError> =>
   Effect.gen(function* () {
     const client = yield* authenticate(authorizationServer);
     const entries = Object.entries({ ...form, ...client.form }).filter(
@@ -89,12 +90,7 @@ export const postForm = (
   });
 
 /** What a refusal says, in fields of the error. */
-const refusal = (
-  { status, headers, text }: HttpAnswer,
-  document: Readonly<Record<string, unknown>> | undefined,
-  mask: Mask,
-  now: number,
-) => {
+const refusal = ({ status, headers, text }: HttpAnswer, document: JsonObject | undefined, mask: Mask, now: number) => {
   const code = typeof document?.["error"] === "string" ? mask(document["error"]).slice(0, 60) : undefined;
   const described = document?.["error_description"];
   const retryAfter = retryAfterOf(headers, now);

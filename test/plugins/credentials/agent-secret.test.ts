@@ -8,6 +8,10 @@ import { openOAuth, send } from "../../support/oauth-client.ts";
 const agent = (more: Partial<AgentSecretOptions> = {}): AgentSecret =>
   new AgentSecret({ clientId: "robot", clientSecret: "s3cr3t-of-the-robot", ...more });
 
+const decodeForm = (text: string | undefined) => new URLSearchParams(`x=${text}`).get("x");
+
+const idOf = (credential: AgentSecret) => new HttpEndpoint({ url: "https://files.example/mcp", credential }).endpointId;
+
 describe("AgentSecret", () => {
   it.effect("gets a token after the challenge and sends it from then on", () =>
     Effect.gen(function* () {
@@ -49,17 +53,14 @@ describe("AgentSecret", () => {
       const clientSecret = "p@ss: wörd+%/&=";
       yield* send(agent({ clientId, clientSecret }), world.url);
       const [id, secret, ...rest] = atob(world.tokenRequests[0]!.authorization!.slice("Basic ".length)).split(":");
-      const decode = (text: string | undefined) => new URLSearchParams(`x=${text}`).get("x");
-      expect([decode(id), decode(secret), rest]).toEqual([clientId, clientSecret, []]);
+      expect([decodeForm(id), decodeForm(secret), rest]).toEqual([clientId, clientSecret, []]);
       expect(secret).toBe("p%40ss%3A+w%C3%B6rd%2B%25%2F%26%3D");
     }),
   );
 
   it("is one identity of an endpoint, by its user", () => {
-    const at = (credential: AgentSecret) =>
-      new HttpEndpoint({ url: "https://files.example/mcp", credential }).endpointId;
-    expect(at(agent())).toBe("https://files.example/mcp#as:robot");
-    expect(at(agent({ user: "billing" }))).toBe("https://files.example/mcp#as:billing");
+    expect(idOf(agent())).toBe("https://files.example/mcp#as:robot");
+    expect(idOf(agent({ user: "billing" }))).toBe("https://files.example/mcp#as:billing");
   });
 
   it.each([

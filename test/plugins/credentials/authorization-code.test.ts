@@ -43,6 +43,13 @@ const memory = (): TokenStore & { readonly kept: Map<string, string> } => {
 
 const grants = (world: OAuthWorld) => world.tokenRequests.map(({ form }) => form["grant_type"]);
 
+const pageWith = (supported: ReadonlyArray<string> | undefined) =>
+  Effect.gen(function* () {
+    const world = yield* openOAuth({ serverMetadata: () => ({ scopes_supported: supported }) });
+    yield* send(login({ scope: "files" }), world.url);
+    return world.logins[0]!;
+  });
+
 describe("login", () => {
   it.effect("registers, shows the page, checks what comes back and redeems the code", () =>
     Effect.gen(function* () {
@@ -137,12 +144,6 @@ describe("login", () => {
 
   it.effect("asks for offline access where the server offers it, and for nothing where it does not", () =>
     Effect.gen(function* () {
-      const pageWith = (supported: ReadonlyArray<string> | undefined) =>
-        Effect.gen(function* () {
-          const world = yield* openOAuth({ serverMetadata: () => ({ scopes_supported: supported }) });
-          yield* send(login({ scope: "files" }), world.url);
-          return world.logins[0]!;
-        });
       const with_ = yield* pageWith(["files", "offline_access"]);
       expect([with_.get("scope"), with_.get("prompt")]).toEqual(["files offline_access", "consent"]);
       const without = yield* pageWith(["files"]);
@@ -297,6 +298,22 @@ describe("login", () => {
   });
 });
 
+const endingWith = (code: string) => {
+  let broken = false;
+  return {
+    end: () => {
+      broken = true;
+    },
+    script: {
+      token: (request, world, exchange) => {
+        if (!broken || request.form["grant_type"] !== "refresh_token") return rotating(request, world, exchange);
+        exchange.json({ error: code }, 400);
+        return undefined;
+      },
+    } satisfies OAuthScript,
+  };
+};
+
 describe("staying logged in", () => {
   it.effect("refreshes before the end and rotates the refresh token, without a page", () =>
     Effect.gen(function* () {
@@ -346,22 +363,6 @@ describe("staying logged in", () => {
       expect(grants(world)).toEqual(["authorization_code", "refresh_token"]);
     }),
   );
-
-  const endingWith = (code: string) => {
-    let broken = false;
-    return {
-      end: () => {
-        broken = true;
-      },
-      script: {
-        token: (request, world, exchange) => {
-          if (!broken || request.form["grant_type"] !== "refresh_token") return rotating(request, world, exchange);
-          exchange.json({ error: code }, 400);
-          return undefined;
-        },
-      } satisfies OAuthScript,
-    };
-  };
 
   it.effect.each([
     ["invalid_grant", 1],
@@ -425,33 +426,33 @@ describe("staying logged in", () => {
   );
 });
 
-describe("the token store", () => {
-  /** Another process: the same login, with nothing in memory. A new client name makes it another identity. */
-  const process = (user: string, options: Partial<AuthorizationCodeOptions> = {}) =>
-    login({ user, scope: crypto.randomUUID(), ...options });
+/** Another process: the same login, with nothing in memory. A new client name makes it another identity. */
+const laterProcess = (user: string, options: Partial<AuthorizationCodeOptions> = {}) =>
+  login({ user, scope: crypto.randomUUID(), ...options });
 
+describe("the token store", () => {
   it.effect("a login outlives the process, and its tokens are refreshed and kept", () =>
     Effect.gen(function* () {
       const world = yield* openOAuth({ token: rotating });
       const store = memory();
       const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(effect, tokenStore.service, store);
       const user = crypto.randomUUID();
-      yield* run(send(process(user), world.url));
+      yield* run(send(laterProcess(user), world.url));
       const [key] = [...store.kept.keys()];
       expect(parseGrantKey(key!)).toEqual({ user, client: "", resource: world.url });
       expect(readGrant(store.kept.get(key!)!)).toMatchObject({ issuer: world.issuer, token: { expiresAt: 600_000 } });
 
       const second = person();
-      expect(yield* run(send(process(user, second.host), world.url))).toEqual({ status: 200, attempts: 2 });
+      expect(yield* run(send(laterProcess(user, second.host), world.url))).toEqual({ status: 200, attempts: 2 });
       expect(grants(world)).toEqual(["authorization_code"]);
 
       world.accepted.clear();
-      expect(yield* run(send(process(user, second.host), world.url))).toEqual({ status: 200, attempts: 3 });
+      expect(yield* run(send(laterProcess(user, second.host), world.url))).toEqual({ status: 200, attempts: 3 });
       expect(grants(world)).toEqual(["authorization_code", "refresh_token"]);
       expect(world.tokenRequests[1]?.form["client_id"]).toBe("registered-1");
 
       yield* TestClock.adjust("1 hour");
-      expect((yield* run(send(process(user, second.host), world.url))).status).toBe(200);
+      expect((yield* run(send(laterProcess(user, second.host), world.url))).status).toBe(200);
       expect(world.tokenRequests[2]?.form["refresh_token"]).toBe("refresh-2-of-refresh_token");
       expect(second.opened).toEqual([]);
       expect(store.kept.size).toBe(1);
@@ -464,7 +465,7 @@ describe("the token store", () => {
       const store = memory();
       const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(effect, tokenStore.service, store);
       const user = crypto.randomUUID();
-      const [one, two] = [process(user), process(user)];
+      const [one, two] = [laterProcess(user), laterProcess(user)];
       yield* run(send(one, world.url));
       yield* run(send(two, world.url));
       yield* TestClock.adjust("560 seconds");
@@ -487,7 +488,7 @@ describe("the token store", () => {
       const store = memory();
       const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(effect, tokenStore.service, store);
       const user = crypto.randomUUID();
-      const credential = process(user);
+      const credential = laterProcess(user);
       yield* run(send(credential, world.url));
       const before = new Map(store.kept);
       down = true;
@@ -508,13 +509,13 @@ describe("the token store", () => {
       const store = memory();
       const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(effect, tokenStore.service, store);
       const user = crypto.randomUUID();
-      yield* run(send(process(user), world.url));
+      yield* run(send(laterProcess(user), world.url));
       const [[key, secret]] = [...store.kept] as [[string, string]];
       const elsewhere = { ...(JSON.parse(secret) as object), issuer: "https://other.example" };
       for (const other of [JSON.stringify(elsewhere), "{}", "hello", '{"version":2}']) {
         store.kept.set(key, other);
         const user2 = person();
-        yield* run(send(process(user, user2.host), world.url));
+        yield* run(send(laterProcess(user, user2.host), world.url));
         expect(user2.opened).toHaveLength(1);
       }
       expect(grants(world)).not.toContain("refresh_token");

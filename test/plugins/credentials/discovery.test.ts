@@ -104,7 +104,7 @@ describe("discovery of the protected resource", () => {
 
   it.effect("C-032: a path form that never answers is a clear error after ten seconds", () =>
     Effect.gen(function* () {
-      let asked: () => void = () => {};
+      let asked!: () => void;
       const arrived = new Promise<void>((resolve) => (asked = resolve));
       const world = yield* openOAuth({
         guard: silent,
@@ -208,21 +208,23 @@ describe("discovery of the protected resource", () => {
   );
 });
 
-describe("discovery of the authorization server", () => {
-  const tenant = (answers: Record<string, Answer | "document">): OAuthScript => ({
-    tenant: "/tenant",
-    wellKnown: (exchange, world) => {
-      const answer = answers[exchange.request.path];
-      if (answer === "document") exchange.json(serverDocument(world));
-      else answer?.(exchange);
-      return answer !== undefined;
-    },
-  });
+const tenantWith = (answers: Record<string, Answer | "document">): OAuthScript => ({
+  tenant: "/tenant",
+  wellKnown: (exchange, world) => {
+    const answer = answers[exchange.request.path];
+    if (answer === "document") exchange.json(serverDocument(world));
+    else answer?.(exchange);
+    return answer !== undefined;
+  },
+});
 
+const gone: Answer = (exchange) => exchange.text(404);
+
+describe("discovery of the authorization server", () => {
   it.effect.each(absent)("C-032: a document that answers %s moves on to the next form", ([, answer]) =>
     Effect.gen(function* () {
       const world = yield* openOAuth(
-        tenant({ [INSERTED]: answer, [OIDC_INSERTED]: answer, [OIDC_APPENDED]: "document" }),
+        tenantWith({ [INSERTED]: answer, [OIDC_INSERTED]: answer, [OIDC_APPENDED]: "document" }),
       );
       expect((yield* send(agent(), world.url)).status).toBe(200);
       expect(wellKnownOf(world.order).slice(1)).toEqual([
@@ -235,7 +237,7 @@ describe("discovery of the authorization server", () => {
 
   it.effect("C-032: 5xx and silence are clear errors, and nothing is asked of the resource's host instead", () =>
     Effect.gen(function* () {
-      const world = yield* openOAuth(tenant({ [INSERTED]: (exchange) => exchange.text(502) }));
+      const world = yield* openOAuth(tenantWith({ [INSERTED]: (exchange) => exchange.text(502) }));
       const error = yield* failureOf(agent(), world);
       expect(error).toMatchObject({ _tag: "AuthorizationDiscoveryFailed", retryable: true });
       expect(error.message).toContain(`${world.authorization.origin}${INSERTED} answers HTTP 502`);
@@ -245,8 +247,7 @@ describe("discovery of the authorization server", () => {
 
   it.effect("C-032: an issuer without any document is a clear error", () =>
     Effect.gen(function* () {
-      const gone: Answer = (exchange) => exchange.text(404);
-      const world = yield* openOAuth(tenant({ [INSERTED]: gone }));
+      const world = yield* openOAuth(tenantWith({ [INSERTED]: gone }));
       const error = yield* failureOf(agent(), world);
       expect(error.message).toContain(`${world.issuer} publishes no usable metadata`);
       expect(world.tokenRequests).toEqual([]);

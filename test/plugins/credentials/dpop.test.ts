@@ -40,6 +40,13 @@ const dpopToken: OAuthScript["token"] = () => ({ token_type: "DPoP" });
 const proofsOf = (world: OAuthWorld): ReadonlyArray<string> =>
   world.resource.requests.flatMap(({ headers }) => (headers["dpop"] ? [headers["dpop"] as string] : []));
 
+const nonceOf = async (proof: string | undefined) => (proof ? (await verify(proof)).payload["nonce"] : undefined);
+
+const worldTaking = (values: ReadonlyArray<string>) =>
+  openOAuth({ token: dpopToken, serverMetadata: () => ({ dpop_signing_alg_values_supported: values }) });
+
+const endpointOf = (credential: DpopBound) => new HttpEndpoint({ url: "https://files.example/mcp", credential });
+
 describe("DpopBound", () => {
   it.effect("proves its key at the token endpoint and, anew, with every request", () =>
     Effect.gen(function* () {
@@ -67,7 +74,6 @@ describe("DpopBound", () => {
 
   it.effect("gives the nonces that the token endpoint and the server ask for", () =>
     Effect.gen(function* () {
-      const nonceOf = async (proof: string | undefined) => (proof ? (await verify(proof)).payload["nonce"] : undefined);
       let current = "resource-nonce-1";
       const world = yield* openOAuth({
         token: async ({ dpop }, _self, exchange) => {
@@ -129,12 +135,10 @@ describe("DpopBound", () => {
 
   it.effect.each(["EdDSA", "PS256"] as const)("signs with %s when told, as the server must take it", (algorithm) =>
     Effect.gen(function* () {
-      const takes = (values: ReadonlyArray<string>) =>
-        openOAuth({ token: dpopToken, serverMetadata: () => ({ dpop_signing_alg_values_supported: values }) });
-      const world = yield* takes([algorithm]);
+      const world = yield* worldTaking([algorithm]);
       expect((yield* send(bound({ algorithm }), world.url)).status).toBe(200);
       expect(decodeProtectedHeader(world.tokenRequests[0]!.dpop!).alg).toBe(algorithm);
-      const other = yield* takes(["ES256"]);
+      const other = yield* worldTaking(["ES256"]);
       const error = yield* Effect.flip(send(bound({ algorithm }), other.url));
       expect(error).toMatchObject({ _tag: "InvalidEndpoint", field: "credential.algorithm" });
       expect(other.tokenRequests).toEqual([]);
@@ -151,11 +155,10 @@ describe("DpopBound", () => {
   );
 
   it("stands for the user of what it wraps, and wraps no bare token", () => {
-    const endpoint = (credential: DpopBound) => new HttpEndpoint({ url: "https://files.example/mcp", credential });
-    expect(endpoint(bound()).endpointId).toBe("https://files.example/mcp#as:robot");
+    expect(endpointOf(bound()).endpointId).toBe("https://files.example/mcp#as:robot");
     const wrong = bound({ credential: new BearerToken({ token: "x" }) as never });
-    expect(endpoint(wrong).validate()).toMatchObject({ _tag: "InvalidEndpoint", field: "credential.credential" });
+    expect(endpointOf(wrong).validate()).toMatchObject({ _tag: "InvalidEndpoint", field: "credential.credential" });
     const empty = bound({ credential: new AgentSecret({ clientId: "", clientSecret: "x" }) });
-    expect(endpoint(empty).validate()).toMatchObject({ field: "credential.clientId" });
+    expect(endpointOf(empty).validate()).toMatchObject({ field: "credential.clientId" });
   });
 });

@@ -74,25 +74,25 @@ describe("WorkloadIdentity", () => {
   );
 });
 
-describe("EnterpriseManaged", () => {
-  const provider = (answer: Record<string, unknown> = {}): OAuthScript => ({
-    token: () => ({ access_token: "the-id-jag", issued_token_type: ID_JAG, token_type: "N_A", ...answer }),
+const provider = (answer: Record<string, unknown> = {}): OAuthScript => ({
+  token: () => ({ access_token: "the-id-jag", issued_token_type: ID_JAG, token_type: "N_A", ...answer }),
+});
+
+const employee = (idp: OAuthWorld, more: Partial<EnterpriseManagedOptions> = {}): EnterpriseManaged =>
+  new EnterpriseManaged({
+    user: "ada@corp.example",
+    clientId: "known-to-the-server",
+    clientSecret: "secret-for-the-server",
+    identityProvider: {
+      issuer: idp.issuer,
+      clientId: "known-to-the-company",
+      clientSecret: "secret-for-the-company",
+    },
+    subjectToken: () => "id-token-of-ada",
+    ...more,
   });
 
-  const employee = (idp: OAuthWorld, more: Partial<EnterpriseManagedOptions> = {}): EnterpriseManaged =>
-    new EnterpriseManaged({
-      user: "ada@corp.example",
-      clientId: "known-to-the-server",
-      clientSecret: "secret-for-the-server",
-      identityProvider: {
-        issuer: idp.issuer,
-        clientId: "known-to-the-company",
-        clientSecret: "secret-for-the-company",
-      },
-      subjectToken: () => "id-token-of-ada",
-      ...more,
-    });
-
+describe("EnterpriseManaged", () => {
   it.effect("exchanges the identity for a grant at the company, and the grant for a token at the server", () =>
     Effect.gen(function* () {
       const idp = yield* openOAuth(provider());

@@ -39,20 +39,21 @@ const needing = (scope: string) => ({
   body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping", params: { needs: scope } }),
 });
 
+const firstScope = (script: OAuthScript, scope?: string) =>
+  Effect.gen(function* () {
+    const world = yield* openOAuth(script);
+    yield* send(agent(scope), world.url);
+    return world.tokenRequests[0]?.form["scope"];
+  });
+
 describe("scopes", () => {
   it.effect("a challenge names the first scopes, the resource metadata stands in, and the host goes before both", () =>
     Effect.gen(function* () {
-      const asked = (script: OAuthScript, scope?: string) =>
-        Effect.gen(function* () {
-          const world = yield* openOAuth(script);
-          yield* send(agent(scope), world.url);
-          return world.tokenRequests[0]?.form["scope"];
-        });
       const supported = { resourceMetadata: () => ({ scopes_supported: ["one", "two"] }) };
-      expect(yield* asked({ ...scoped(), ...supported })).toBe("basic");
-      expect(yield* asked(supported)).toBe("one two");
-      expect(yield* asked({})).toBeUndefined();
-      expect(yield* asked({ ...scoped(() => "basic mine"), ...supported }, "mine")).toBe("mine");
+      expect(yield* firstScope({ ...scoped(), ...supported })).toBe("basic");
+      expect(yield* firstScope(supported)).toBe("one two");
+      expect(yield* firstScope({})).toBeUndefined();
+      expect(yield* firstScope({ ...scoped(() => "basic mine"), ...supported }, "mine")).toBe("mine");
     }),
   );
 
@@ -163,18 +164,18 @@ describe("scopes", () => {
   );
 });
 
-describe("refusals", () => {
-  /** The error when every token is refused like this, and what the next call says. */
-  const refusedWith = (answer: OAuthScript["guard"]) =>
-    Effect.gen(function* () {
-      const world = yield* openOAuth({
-        guard: (exchange, token, self) => (token ? answer!(exchange, token, self) : (self.refuse(exchange), true)),
-      });
-      const credential = agent();
-      const error = yield* Effect.flip(send(credential, world.url));
-      return { error, world, credential };
+/** The error when every token is refused like this, and what the next call says. */
+const refusedWith = (answer: OAuthScript["guard"]) =>
+  Effect.gen(function* () {
+    const world = yield* openOAuth({
+      guard: (exchange, token, self) => (token ? answer!(exchange, token, self) : (self.refuse(exchange), true)),
     });
+    const credential = agent();
+    const error = yield* Effect.flip(send(credential, world.url));
+    return { error, world, credential };
+  });
 
+describe("refusals", () => {
   it.effect.each<[string, OAuthScript["guard"], Record<string, unknown>, string]>([
     [
       "403 with insufficient_scope",

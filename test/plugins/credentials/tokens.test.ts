@@ -17,7 +17,7 @@ const many = <A, E>(count: number, one: Effect.Effect<A, E>) =>
 
 /** Holds token answers back until as many requests stand before the servers as the test wants. */
 const gate = () => {
-  let open: () => void = () => {};
+  let open!: () => void;
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open: () => open() };
 };
@@ -139,24 +139,27 @@ describe("one token for all", () => {
   );
 });
 
-describe("lifetime", () => {
-  /** How many token requests a call makes at each of these moments, in seconds after the first. */
-  const requestsAt = (answer: Record<string, unknown>, moments: ReadonlyArray<number>) =>
-    Effect.gen(function* () {
-      const world = yield* openOAuth({ token: () => answer });
-      const credential = agent();
+/** How many token requests a call makes at each of these moments, in seconds after the first. */
+const requestsAt = (answer: Record<string, unknown>, moments: ReadonlyArray<number>) =>
+  Effect.gen(function* () {
+    const world = yield* openOAuth({ token: () => answer });
+    const credential = agent();
+    yield* send(credential, world.url);
+    const counts: Array<number> = [];
+    let now = 0;
+    for (const moment of moments) {
+      yield* TestClock.adjust(`${moment - now} seconds`);
+      now = moment;
       yield* send(credential, world.url);
-      const counts: Array<number> = [];
-      let now = 0;
-      for (const moment of moments) {
-        yield* TestClock.adjust(`${moment - now} seconds`);
-        now = moment;
-        yield* send(credential, world.url);
-        counts.push(world.tokenRequests.length);
-      }
-      return counts;
-    });
+      counts.push(world.tokenRequests.length);
+    }
+    return counts;
+  });
 
+const jwt = (claims: Record<string, number>) =>
+  Effect.promise(() => new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(new Uint8Array(32)));
+
+describe("lifetime", () => {
   it.effect.each<[string, unknown, ReadonlyArray<number>, ReadonlyArray<number>]>([
     ["an hour: renewed a minute before the end", 3600, [3539, 3540], [1, 2]],
     ["an hour as text", "3600", [3539, 3540], [1, 2]],
@@ -175,9 +178,6 @@ describe("lifetime", () => {
       expect(yield* requestsAt({ expires_in: expiresIn }, moments)).toEqual(counts);
     }),
   );
-
-  const jwt = (claims: Record<string, number>) =>
-    Effect.promise(() => new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(new Uint8Array(32)));
 
   it.effect.each<[string, Record<string, number>]>([
     ["by its own clock", { iat: 1_000_000, exp: 1_000_300 }],
@@ -232,17 +232,17 @@ describe("lifetime", () => {
   );
 });
 
-describe("a token endpoint that fails", () => {
-  const failing = (status: () => number | undefined, body: Record<string, unknown> = {}) =>
-    openOAuth({
-      token: (_request, _self, exchange) => {
-        const code = status();
-        if (code === undefined) return { expires_in: 600 };
-        exchange.json(body, code, { "retry-after": "7" });
-        return undefined;
-      },
-    });
+const failing = (status: () => number | undefined, body: Record<string, unknown> = {}) =>
+  openOAuth({
+    token: (_request, _self, exchange) => {
+      const code = status();
+      if (code === undefined) return { expires_in: 600 };
+      exchange.json(body, code, { "retry-after": "7" });
+      return undefined;
+    },
+  });
 
+describe("a token endpoint that fails", () => {
   it.effect("acceptance 3: while it answers 5xx the old token is used to its end, and then the error is typed", () =>
     Effect.gen(function* () {
       let status: number | undefined;
