@@ -107,6 +107,8 @@ const run = (client: McpClient): Promise<unknown> => {
 };
 
 await using runtime = await createRuntime({
+  // The referee's patience counts, not that of a busy machine.
+  settings: { connectTimeout: "50 seconds", requestTimeout: "50 seconds" },
   setup: (container) => {
     for (const flow of credentialFlowsBuiltins) container.registerInstance(ports.credentialFlows.token, flow);
     container.registerInstance(ports.hostHandlers.token, {

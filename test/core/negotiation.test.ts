@@ -212,6 +212,10 @@ describe("negotiation", () => {
   );
 });
 
+const broken = (): never => {
+  throw new Error("disk full");
+};
+
 describe("verdicts", () => {
   it.live("are remembered: the next connection asks the right question at once", () =>
     Effect.gen(function* () {
@@ -250,6 +254,8 @@ describe("verdicts", () => {
       scripts.now = { initialize: welcome, discover: "exit" };
       yield* Effect.flip(eraAgain(runtime, diary));
       expect(store.kept.size).toBe(0);
+      // The circuit, 1 ms here.
+      yield* Effect.sleep(20);
       expect(yield* eraAgain(runtime, diary)).toBe("legacy");
       expect(diary.slice(-2)).toEqual(["open", "initialize"]);
     }).pipe(Effect.scoped),
@@ -267,10 +273,6 @@ describe("verdicts", () => {
       const pinned = scripted({ now: modernServer });
       yield* eraOf(yield* runtimeOver(pinned.plugin, store), endpoint({ endpointId: "pinned", era: "modern" }));
       expect([...store.kept.keys()]).toEqual(["scripted:server"]);
-
-      const broken = (): never => {
-        throw new Error("disk full");
-      };
       const third = scripted({ now: modernServer });
       const runtime = yield* runtimeOver(third.plugin, { load: broken, save: broken, remove: broken });
       expect(yield* eraOf(runtime)).toBe("modern");
@@ -295,12 +297,12 @@ describe("verdicts", () => {
   );
 });
 
-describe("what refuses an era", () => {
-  const failed = (cause: unknown, phase: ConnectFailed["phase"] = "handshake") =>
-    new ConnectFailed({ server: "s", endpointId: "s", phase, reason: "r" }, cause);
-  const rpc = (code: number, data?: unknown) => failed(new ProtocolError({ server: "s", code, reason: "r", data }));
-  const status = (code: number) => new HttpFailed({ server: "s", status: code, reason: "r" });
+const failed = (cause: unknown, phase: ConnectFailed["phase"] = "handshake") =>
+  new ConnectFailed({ server: "s", endpointId: "s", phase, reason: "r" }, cause);
+const rpc = (code: number, data?: unknown) => failed(new ProtocolError({ server: "s", code, reason: "r", data }));
+const status = (code: number) => new HttpFailed({ server: "s", status: code, reason: "r" });
 
+describe("what refuses an era", () => {
   const cases: ReadonlyArray<readonly [string, McpError, boolean]> = [
     ["an unknown method", rpc(-32_601), true],
     ["an error of the server's own", rpc(-32_000), true],
@@ -326,11 +328,12 @@ describe("what refuses an era", () => {
   });
 });
 
+const plugin = (options: Partial<TransportPlugin> = {}): TransportPlugin =>
+  scripted({ now: bothServer }, options).plugin;
+const eras = (found: ReturnType<typeof enginesFor>): unknown =>
+  Array.isArray(found) ? found.map((engine: ProtocolEngine) => engine.era) : found;
+
 describe("engines", () => {
-  const plugin = (options: Partial<TransportPlugin> = {}): TransportPlugin =>
-    scripted({ now: bothServer }, options).plugin;
-  const eras = (found: ReturnType<typeof enginesFor>): unknown =>
-    Array.isArray(found) ? found.map((engine: ProtocolEngine) => engine.era) : found;
   const both = [legacyEngine, modernEngine];
 
   it("are tried in the transport's order, the remembered one first, and only those installed", () => {

@@ -176,7 +176,8 @@ export const connect = (
       const shared = plugin.eraBound ? undefined : yield* openTransport(engines[0]!.era);
       const { session, channel } = yield* negotiate(
         engines.map((engine) => ({ era: engine.era, open: openSession(engine, shared) })),
-        settings.connectTimeout / 2,
+        // A login takes a person's time, and says nothing about the server's patience.
+        credentialOf(endpoint) ? settings.connectTimeout : settings.connectTimeout / 2,
       ).pipe(Effect.tapError(() => (remembered ? deps.verdicts.drop(endpoint.endpointId) : Effect.void)));
       if (engines.length > 1) yield* deps.verdicts.keep(endpoint.endpointId, session.era);
       client = yield* makeClient({

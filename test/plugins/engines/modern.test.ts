@@ -45,6 +45,9 @@ const outcome = async (...turns: ReadonlyArray<(peer: RawPeer, asked: Message) =
   return connecting;
 };
 
+const unsupported = (supported: unknown) => (peer: RawPeer, asked: Message) =>
+  refuse(peer, asked, { code: -32_022, message: "Unsupported protocol version", data: { supported } });
+
 describe("server/discover", () => {
   it("is all that opens a session, and carries who asks in which revision", async () => {
     const handlers: HostHandlers = { roots: () => [], elicitation: { form: () => ({ action: "decline" }) } };
@@ -75,9 +78,6 @@ describe("server/discover", () => {
     expect(none.session.capabilities).toEqual({});
     expect(none.diagnostics).toHaveLength(2);
   });
-
-  const unsupported = (supported: unknown) => (peer: RawPeer, asked: Message) =>
-    refuse(peer, asked, { code: -32_022, message: "Unsupported protocol version", data: { supported } });
 
   it("asks again once when a refusal lists a revision in common", async () => {
     const peer = rawPeer();
@@ -318,17 +318,17 @@ describe("input rounds", () => {
   });
 });
 
+const acknowledge = (peer: RawPeer, { id, params }: Message, notifications = params.notifications): void =>
+  peer.say({
+    jsonrpc: "2.0",
+    method: "notifications/subscriptions/acknowledged",
+    params: { _meta: { [`${KEY}subscriptionId`]: id }, notifications },
+  });
+const change = (peer: RawPeer, method: string, id: unknown, more = {}): void =>
+  peer.say({ jsonrpc: "2.0", method, params: { _meta: { [`${KEY}subscriptionId`]: id }, ...more } });
+
 describe("subscriptions", () => {
   const changing = discovered({ capabilities: { tools: { listChanged: true }, prompts: {}, resources: {} } });
-  const acknowledge = (peer: RawPeer, { id, params }: Message, notifications = params.notifications): void =>
-    peer.say({
-      jsonrpc: "2.0",
-      method: "notifications/subscriptions/acknowledged",
-      params: { _meta: { [`${KEY}subscriptionId`]: id }, notifications },
-    });
-  const change = (peer: RawPeer, method: string, id: unknown, more = {}): void =>
-    peer.say({ jsonrpc: "2.0", method, params: { _meta: { [`${KEY}subscriptionId`]: id }, ...more } });
-
   it("follows the lists that may change, and no others", async () => {
     const { peer, notifications } = await met(changing);
     const listen = await peer.next("subscriptions/listen");
