@@ -90,6 +90,7 @@ export const makeRuntime = (
       transports: installed(Ports.transports),
       engines: installed(Ports.engines),
       credentialFlows: installed(Ports.credentialFlows),
+      tokenStore: installed(Ports.tokenStore),
       handlers: installed(Ports.hostHandlers),
       clientInfo: options.clientInfo ?? { name: "nucleo-mcp", version: "0.1.0" },
       deadlines: yield* makeDeadlines,

@@ -1,5 +1,6 @@
 /** One connection attempt: transport, engine handshake, client; all in one scope. */
 import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -15,11 +16,13 @@ import type {
   McpTransport,
   ProtocolEngine,
   SessionListener,
+  TokenStore,
   TransportPlugin,
 } from "../contracts.ts";
 import type { Deadlines } from "../deadlines.ts";
 import { type Credential, endpointName, type Era, type McpEndpoint } from "../endpoint.ts";
 import { type AcquireError, ConnectFailed, type ConnectPhase, InvalidEndpoint, type McpError } from "../errors.ts";
+import { tokenStore } from "../ports.ts";
 import type { McpSettings } from "../settings.ts";
 import { enginesFor, negotiate, startedOnce, type Verdicts } from "./negotiation.ts";
 
@@ -29,6 +32,8 @@ export interface ConnectDeps {
   readonly transports: ReadonlyArray<TransportPlugin>;
   readonly engines: ReadonlyArray<ProtocolEngine>;
   readonly credentialFlows: ReadonlyArray<CredentialFlow>;
+  /** Where the flows keep logins. */
+  readonly tokenStore: TokenStore;
   readonly handlers: HostHandlers;
   readonly clientInfo: Implementation;
   readonly deadlines: Deadlines;
@@ -77,7 +82,8 @@ const authorizer = (deps: ConnectDeps, endpoint: McpEndpoint) =>
     if (!credential) return undefined;
     const flow = findFlow(deps.credentialFlows, credential);
     if (flow instanceof InvalidEndpoint) return yield* flow;
-    const run = Effect.runPromiseWith(yield* Effect.context<never>());
+    const context = Context.add(yield* Effect.context<never>(), tokenStore.service, deps.tokenStore);
+    const run = Effect.runPromiseWith(context);
     return (request: Parameters<CredentialFlow["authorize"]>[1]): Promise<Authorization> =>
       run(lift(flow.kind, () => flow.authorize(credential, request)));
   });
