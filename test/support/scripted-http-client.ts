@@ -32,19 +32,21 @@ export interface HttpDriver {
 export interface DriverOptions extends Partial<HttpEndpointOptions> {
   readonly settings?: McpSettingsInput;
   readonly authorize?: TransportContext["authorize"];
+  /** The era to open the transport for. Default: legacy. */
+  readonly opens?: TransportContext["era"];
 }
 
 /** Opens the transport of an endpoint in the scope. */
 export const openDriver = (
   url: string,
-  { settings, authorize, ...endpoint }: DriverOptions = {},
+  { settings, authorize, opens = "legacy", ...endpoint }: DriverOptions = {},
 ): Effect.Effect<HttpDriver, any, Scope.Scope> =>
   Effect.gen(function* () {
     const diagnostics: Array<string> = [];
     const context: TransportContext = {
       name: "scripted",
       settings: yield* resolveSettings(settings),
-      era: "legacy",
+      era: opens,
       diagnose: (message) => diagnostics.push(message),
       authorize,
     };
