@@ -1,7 +1,8 @@
 /** What the runtime tells its observers. No event holds arguments, results or secrets. */
-import * as Cause from "effect/Cause";
+import type * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Queue from "effect/Queue";
 import type * as Scope from "effect/Scope";
 import { lift } from "./answer.ts";
@@ -61,20 +62,27 @@ export interface EventBus {
   readonly publish: (event: McpEventBody) => void;
 }
 
-/** A bus that delivers to the observers in order, each event in a fiber of its own scope. */
+/** What observers get to take the last events when the runtime closes, ms: one that hangs does not hold it up. */
+const farewell = 1000;
+
+/**
+ * A bus that delivers to the observers in order, in a fiber of its own. When the scope
+ * closes, what was published is still delivered.
+ */
 export const makeEventBus = (observers: ReadonlyArray<Observer>): Effect.Effect<EventBus, never, Scope.Scope> =>
   Effect.gen(function* () {
     if (observers.length === 0) return { active: false, publish: () => {} };
     const clock = yield* Clock.Clock;
-    const queue = yield* Queue.sliding<McpEvent>(10_000);
+    const queue = yield* Queue.sliding<McpEvent, Cause.Done>(10_000);
     const deliver = (event: McpEvent) =>
       Effect.forEach(observers, (observer, i) => Effect.ignoreCause(lift(`observer ${i}`, () => observer.on(event))), {
         discard: true,
       });
-    yield* Effect.forkScoped(
-      Effect.forever(Effect.flatMap(Queue.take(queue), deliver)).pipe(
-        Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logDebug(cause))),
-      ),
+    const delivery = yield* Effect.forkScoped(
+      Effect.ignore(Effect.forever(Effect.flatMap(Queue.take(queue), deliver))),
+    );
+    yield* Effect.addFinalizer(() =>
+      Effect.andThen(Queue.end(queue), Effect.timeoutOption(Fiber.await(delivery), farewell)),
     );
     return {
       active: true,
