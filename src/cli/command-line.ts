@@ -10,11 +10,8 @@ import * as Context from "effect/Context";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
-import { callCommand } from "./commands/call.ts";
-import { doctorCommand } from "./commands/doctor.ts";
-import { healthCommand } from "./commands/health.ts";
-import { toolsCommand } from "./commands/tools.ts";
 import { configPlaces } from "./config.ts";
+import { tokenVariable } from "./gateway-record.ts";
 import type { CommandOptions, Command as Work } from "./session.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -63,6 +60,14 @@ const readDuration = (text: string): Duration.Duration => {
 const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
   Flag.map(Flag.optional(flag), Option.getOrUndefined);
 
+const duration = (name: string, description: string): Flag.Flag<Duration.Duration | undefined> =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("duration"),
+    Flag.withDescription(description),
+    Flag.mapTryCatch(readDuration, () => "a number with a unit: 500ms, 20s, 5m or 1h"),
+    optional,
+  );
+
 const shared = {
   config: Flag.String("config").pipe(
     Flag.withAlias("c"),
@@ -74,13 +79,24 @@ const shared = {
     Flag.withDefault(false),
     Flag.withDescription("Write one JSON document to stdout, errors too"),
   ),
-  timeout: Flag.String("timeout").pipe(
-    Flag.withMetavar("duration"),
-    Flag.withDescription("Longest wait for a connection and for each answer, for example 500ms, 20s or 5m"),
-    Flag.mapTryCatch(readDuration, () => "a number with a unit: 500ms, 20s, 5m or 1h"),
-    optional,
-  ),
+  timeout: duration("timeout", "Longest wait for a connection and for each answer, for example 500ms, 20s or 5m"),
   verbose: Flag.Boolean("verbose").pipe(Flag.withDefault(false), Flag.withDescription("Tell on stderr what happens")),
+};
+
+/** A command's module is loaded when the command is given: a start should cost no more than its own work. */
+const lazy =
+  <Input>(load: () => Promise<Work<Input>>): Work<Input> =>
+  (input, session) =>
+    Effect.flatMap(Effect.promise(load), (command) => command(input, session));
+
+const commands = {
+  call: lazy(async () => (await import("./commands/call.ts")).callCommand),
+  connect: lazy(async () => (await import("./commands/connect.ts")).connectCommand),
+  doctor: lazy(async () => (await import("./commands/doctor.ts")).doctorCommand),
+  health: lazy(async () => (await import("./commands/health.ts")).healthCommand),
+  import: lazy(async () => (await import("./commands/import.ts")).importCommand),
+  serve: lazy(async () => (await import("./commands/serve.ts")).serveCommand),
+  tools: lazy(async () => (await import("./commands/tools.ts")).toolsCommand),
 };
 
 const makeCommands = (run: Runner) => {
@@ -100,7 +116,7 @@ const makeCommands = (run: Runner) => {
         Argument.map(Option.getOrUndefined),
       ),
     },
-    (input) => work(toolsCommand, input),
+    (input) => work(commands.tools, input),
   ).pipe(Command.withDescription("List the tools of all servers, or of one"));
 
   const call = Command.make(
@@ -118,7 +134,7 @@ const makeCommands = (run: Runner) => {
         optional,
       ),
     },
-    (input) => work(callCommand, input),
+    (input) => work(commands.call, input),
   ).pipe(
     Command.withDescription("Call a tool and write its result"),
     Command.withExamples([
@@ -127,13 +143,58 @@ const makeCommands = (run: Runner) => {
     ]),
   );
 
-  const health = Command.make("health", {}, (input) => work(healthCommand, input)).pipe(
+  const health = Command.make("health", {}, (input) => work(commands.health, input)).pipe(
     Command.withDescription("Connect all servers and show the state of the runtime"),
   );
-  const doctor = Command.make("doctor", {}, (input) => work(doctorCommand, input)).pipe(
+  const doctor = Command.make("doctor", {}, (input) => work(commands.doctor, input)).pipe(
     Command.withDescription("Check configuration, start, handshake and tools of all servers"),
   );
-  return root.pipe(Command.withSubcommands([tools, call, health, doctor]));
+  const serve = Command.make(
+    "serve",
+    {
+      http: Flag.String("http").pipe(
+        Flag.withMetavar("address"),
+        Flag.withDescription("Where to listen. Default: 127.0.0.1:7777"),
+        Flag.withDefault("127.0.0.1:7777"),
+      ),
+      stdio: Flag.Boolean("stdio").pipe(
+        Flag.withDefault(false),
+        Flag.withDescription("Serve the program that started this one, over stdin and stdout"),
+      ),
+      allowHost: Flag.String("allow-host").pipe(
+        Flag.withMetavar("names"),
+        Flag.withDescription(`Names under which other machines connect; they need the token in ${tokenVariable}`),
+        optional,
+      ),
+      untilIdle: duration("until-idle", "End when no client was there for so long"),
+      record: Flag.String("record").pipe(
+        Flag.withMetavar("file"),
+        Flag.withDescription("Leave address and token there, for 'connect'"),
+        optional,
+      ),
+    },
+    (input) => work(commands.serve, input),
+  ).pipe(Command.withDescription("Serve all servers to MCP clients; each server runs once for all of them"));
+  const connect = Command.make("connect", {}, (input) => work(commands.connect, input)).pipe(
+    Command.withDescription("A stdio server for hosts: joins the running gateway of the configuration, or starts it"),
+  );
+  const imports = Command.make(
+    "import",
+    {
+      write: Flag.String("write").pipe(
+        Flag.withMetavar("file"),
+        Flag.withDescription("Write the merged configuration there; a file that exists is kept as <file>.bak"),
+        optional,
+      ),
+      home: Flag.String("home").pipe(
+        Flag.withMetavar("folder"),
+        Flag.withDescription("Look below this home folder"),
+        optional,
+      ),
+    },
+    (input) => work(commands.import, input),
+  ).pipe(Command.withDescription("Show what the hosts on this machine have configured, as one mcp.json"));
+  return root.pipe(Command.withSubcommands([serve, connect, imports, tools, call, health, doctor]));
 };
 
 /** Only file flags and prompts ask for these services, and there are none. */
