@@ -107,6 +107,11 @@ export interface SessionRequestOptions {
   /** The same without the cost of a signal: called once with the reason, unless the request ended before. */
   readonly onCancel?: ((listener: (reason: unknown) => void) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /**
+   * Called when the server waits for the host, perhaps for a person, to go on; answers
+   * what to call when the host is done. The silence in between is not the server's.
+   */
+  readonly onHostWork?: (() => () => void) | undefined;
 }
 
 /** A live protocol session. Rejections are `McpError`s. */

@@ -12,6 +12,8 @@ import type * as Scope from "effect/Scope";
 export interface Deadline {
   /** Progress was made: the idle limit starts again. */
   readonly touch: () => void;
+  /** Stops the idle limit until what it answers is called; then it starts again. The total limit runs on. */
+  readonly hold: () => () => void;
   readonly remove: () => void;
 }
 
@@ -71,9 +73,20 @@ export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effec
       entries.add(entry);
       const due = dueAt(entry);
       if (due < wakeAt) sleepUntil(due);
+      let holds = 0;
+      const touch = (): void => {
+        if (holds === 0) entry.idleAt = clock.currentTimeMillisUnsafe() + idle;
+      };
       return {
-        touch: () => {
-          entry.idleAt = clock.currentTimeMillisUnsafe() + idle;
+        touch,
+        hold: () => {
+          holds++;
+          entry.idleAt = Infinity;
+          return () => {
+            holds--;
+            touch();
+            if (entries.has(entry) && dueAt(entry) < wakeAt) sleepUntil(dueAt(entry));
+          };
         },
         remove: () => {
           entries.delete(entry);

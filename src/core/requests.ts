@@ -52,6 +52,10 @@ class RunningRequest extends Cancellation implements SessionRequestOptions {
       }
     };
   }
+
+  onHostWork(): () => void {
+    return this.deadline?.hold() ?? (() => {});
+  }
 }
 
 export const makeRequests = (

@@ -36,6 +36,8 @@ export interface Calls extends Pick<EngineSession, "notify"> {
     options: CallOptions,
   ) => Promise<unknown>;
   readonly onAnswer: (message: Json) => void;
+  /** The host works for the server, for which of the calls is not said; answers what to call when it is done. */
+  readonly hostWorks: () => () => void;
   readonly onProgress: (params: Json) => void;
   /** Fails what is in flight and everything later. */
   readonly end: (lost: (outcome: "not-sent" | "unknown") => ConnectionLost) => void;
@@ -47,6 +49,7 @@ interface Call {
   readonly reject: (error: McpError) => void;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly stopListening: (() => void) | undefined;
+  readonly options: CallOptions;
 }
 
 /** The error of a cancelled request: the reason itself where it is one of ours. */
@@ -139,7 +142,7 @@ export const makeCalls = ({ server, transportType, transport, diagnose, firstId 
         const id = ++lastId;
         options.onId?.(id);
         const stopListening = listen(options, (why) => cancel(id, why));
-        pending.set(id, { method, resolve, reject, onProgress, stopListening });
+        pending.set(id, { method, resolve, reject, onProgress, stopListening, options });
         const meta = params?.["_meta"];
         const sent = onProgress ? { ...params, _meta: { ...(isRecord(meta) && meta), progressToken: id } } : params;
         post({ jsonrpc: "2.0", id, method, ...(sent && { params: sent }) }, (cause) =>
@@ -170,6 +173,11 @@ export const makeCalls = ({ server, transportType, transport, diagnose, firstId 
       if (error !== undefined) call.reject(answeredError(server, error));
       else if ("result" in message) call.resolve(message["result"]);
       else call.reject(answeredError(server, { message: "the answer holds neither result nor error" }));
+    },
+
+    hostWorks: () => {
+      const ends = Array.from(pending.values(), ({ options }) => options.onHostWork?.());
+      return () => ends.forEach((end) => end?.());
     },
 
     onProgress: (params) => {

@@ -127,8 +127,10 @@ export const makeSession = (options: EngineConnectOptions): LegacySession => {
 
   const host = Object.assign(new HostSide(), {
     onerror: (error: Error) => diagnose(error.message),
-    fallbackRequestHandler: ({ method, params }, { signal }) =>
-      serveHost(options.handlers, method, params, { endpoint, name: server, signal }),
+    fallbackRequestHandler: ({ method, params }, { signal }) => {
+      const done = calls.hostWorks();
+      return serveHost(options.handlers, method, params, { endpoint, name: server, signal }).finally(done);
+    },
   } satisfies Partial<HostSide>);
 
   return {

@@ -78,11 +78,14 @@ export const fulfil = async (flow: InputFlow): Promise<unknown> => {
     if (!asked && requestState === undefined) throw wrong(`it wants input for ${method} but does not say which`);
     if (round > ROUNDS) throw wrong(`${method} still wants input after ${ROUNDS} rounds`);
     let inputResponses: Json | undefined;
+    const done = given.onHostWork?.();
     try {
       if (asked) inputResponses = await gather(requests, flow, signal);
       else await pause(PACE, signal);
     } catch (cause) {
       throw signal.aborted ? aborted(signal.reason) : cause;
+    } finally {
+      done?.();
     }
     const retry = {
       ...params,
