@@ -15,9 +15,8 @@ describe("event bus", () => {
     Effect.gen(function* () {
       const scope = yield* Scope.make();
       const seen: Array<McpEvent> = [];
-      const failing = () => Promise.reject(new Error("no"));
       const bus = yield* makeEventBus([
-        { on: failing },
+        { on: () => Promise.reject(new Error("no")) },
         { on: async (event) => void seen.push(await Promise.resolve(event)) },
       ]).pipe(Scope.provide(scope));
       for (let i = 0; i < 5; i++) bus.publish(diagnostic(String(i)));
