@@ -2,18 +2,21 @@
  * The client that the official referee judges: `client.ts <server URL>`, with the scenario
  * in the environment. It uses nucleo-mcp as a host would, and nothing else.
  */
-import { createRuntime, HttpEndpoint, type McpClient, type McpTool, ports } from "../../src/mod.ts";
 import {
   AgentSecret,
   AgentSigningKey,
   AuthorizationCode,
   type AuthorizationCodeOptions,
+  createRuntime,
   type Credential,
-  credentialFlowsBuiltins,
   DpopBound,
   EnterpriseManaged,
+  HttpEndpoint,
+  type McpClient,
+  type McpTool,
+  ports,
   WorkloadIdentity,
-} from "./credentials.ts";
+} from "../../src/mod.ts";
 import { loadSkill } from "./skills.ts";
 
 type Json = Record<string, any>;
@@ -110,7 +113,6 @@ await using runtime = await createRuntime({
   // The referee's patience counts, not that of a busy machine.
   settings: { connectTimeout: "50 seconds", requestTimeout: "50 seconds" },
   setup: (container) => {
-    for (const flow of credentialFlowsBuiltins) container.registerInstance(ports.credentialFlows.token, flow);
     container.registerInstance(ports.hostHandlers.token, {
       elicitation: { form: () => ({ action: "accept", content: {} }) },
       sampling: () => ({ role: "assistant", model: "none", content: { type: "text", text: "hello" } }),

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { describe, expect, it } from "@effect/vitest";
 import type { HostHandlers } from "../../../src/core/contracts.ts";
 import { Cancelled, ConnectionLost, HttpFailed, Unauthorized } from "../../../src/core/errors.ts";
@@ -12,6 +14,7 @@ import {
   rawPeer,
   rejection,
 } from "../../support/engine-peer.ts";
+import { nodeBinary } from "../../support/node-binary.ts";
 
 const VERSION = "2026-07-28";
 const KEY = "io.modelcontextprotocol/";
@@ -122,6 +125,22 @@ describe("server/discover", () => {
     controller.abort(new Cancelled({ reason: "enough" }));
     expect(await connecting).toMatchObject({ _tag: "Cancelled", reason: "enough" });
     expect((await peer.next("notifications/cancelled"))["params"].requestId).toBe(asked["id"]);
+  });
+});
+
+describe("the modules it needs", () => {
+  it("neither the plugin value nor its session loads an SDK", async () => {
+    const script = `
+      import { registerHooks } from "node:module";
+      const urls = [];
+      registerHooks({ resolve: (s, c, next) => { const r = next(s, c); urls.push(r.url); return r; } });
+      const { modernEngine } = await import(process.argv[1]);
+      const light = !urls.some((url) => url.includes("modern-session"));
+      await import(process.argv[1].replace("modern.ts", "modern-session.ts"));
+      console.log(modernEngine.era, light, urls.some((url) => url.includes("@modelcontextprotocol")));`;
+    const engine = new URL("../../../src/plugins/engines/modern.ts", import.meta.url).href;
+    const { stdout } = await promisify(execFile)(nodeBinary, ["--input-type=module", "-e", script, engine]);
+    expect(stdout.trim()).toBe("modern true false");
   });
 });
 
