@@ -3,10 +3,10 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Redacted from "effect/Redacted";
 import type { CredentialFlow } from "../../core/contracts.ts";
-import { InvalidEndpoint, type McpError, TokenEndpointFailed, Unauthorized } from "../../core/errors.ts";
+import { type InvalidEndpoint, type McpError, TokenEndpointFailed, Unauthorized } from "../../core/errors.ts";
 import { digest } from "../../core/identity.ts";
 import { redactedIfAny, type Secret, secretAuthentication } from "./client-authentication.ts";
-import { type ClientDescription, clientFor, ownClient } from "./client-registration.ts";
+import { type ClientDescription, clientFor, fault, faultOf, ownClient } from "./client-registration.ts";
 import { loadGrant, saveGrant } from "./kept-grant.ts";
 import { login, type LoginHost } from "./login.ts";
 import type { Grant, OAuthCredential } from "./oauth-credential.ts";
@@ -14,14 +14,14 @@ import { oauthFlow } from "./oauth-flow.ts";
 import { grantKey } from "./stored-grant.ts";
 import { type Form, requestToken } from "./token-endpoint.ts";
 import { isFresh, type RegisteredClient, type TokenSet } from "./token-set.ts";
-import { isNative, isSecure, sameIssuer } from "./url-rules.ts";
+import { sameIssuer } from "./url-rules.ts";
 
 export interface AuthorizationCodeOptions {
   readonly openBrowser?: LoginHost["openBrowser"] | undefined;
   readonly receiveRedirect?: LoginHost["receiveRedirect"] | undefined;
   /** Where the browser comes back to. Needed for a login. */
   readonly redirectUri?: string | undefined;
-  /** Who logs in. Default `"user"`. */
+  /** Who logs in. Default `"user"`; a host of several people names each of them. */
   readonly user?: string | undefined;
   /** A client registered beforehand. Comes before the other two ways. */
   readonly clientId?: string | undefined;
@@ -44,9 +44,6 @@ const ended = (error: McpError): string | undefined =>
 
 const sameToken = (a: TokenSet, b: TokenSet | undefined): boolean =>
   b !== undefined && Redacted.value(a.accessToken) === Redacted.value(b.accessToken);
-
-const fault = (field: string, reason: string, fix: string): InvalidEndpoint =>
-  new InvalidEndpoint({ field: `credential.${field}`, reason, fix });
 
 /**
  * OAuth 2.1 authorization code with PKCE. Without `openBrowser` and `receiveRedirect` nobody
@@ -85,19 +82,9 @@ export class AuthorizationCode implements OAuthCredential {
   }
 
   validate(): InvalidEndpoint | undefined {
-    const { metadataUrl, redirectUri } = this.#client;
-    if (this.#halfHost)
-      return fault("openBrowser", "stands without receiveRedirect, or the other way round", "Give both, or neither.");
-    if (this.#host && (!URL.canParse(redirectUri) || (!isSecure(redirectUri) && !isNative(redirectUri))))
-      return fault(
-        "redirectUri",
-        "is no https, loopback or application URL",
-        "Give the one receiveRedirect listens on.",
-      );
-    const document = metadataUrl !== undefined && URL.canParse(metadataUrl) ? new URL(metadataUrl) : undefined;
-    if (metadataUrl !== undefined && (document?.protocol !== "https:" || document.pathname === "/"))
-      return fault("clientMetadataUrl", "is no https URL with a path", "Give the URL of the metadata document.");
-    return undefined;
+    return this.#halfHost
+      ? fault("openBrowser", "stands without receiveRedirect, or the other way round", "Give both, or neither.")
+      : faultOf(this.#client, this.#host !== undefined);
   }
 
   secrets(): ReadonlyArray<string> {

@@ -5,6 +5,7 @@ import { type Answer, lift } from "../../core/answer.ts";
 import type { Authorization, CredentialFlow } from "../../core/contracts.ts";
 import type { Credential } from "../../core/endpoint.ts";
 import { InvalidEndpoint, type McpError } from "../../core/errors.ts";
+import { digest } from "../../core/identity.ts";
 import { redacted, type Secret } from "./client-authentication.ts";
 import { maskOf } from "./masking.ts";
 import { labelOf, refusalOf, refuseInsecure, withHeaders } from "./oauth-flow.ts";
@@ -15,7 +16,7 @@ export interface BearerTokenOptions {
    * keep its token; after a 401 it is asked again, and a different token is tried.
    */
   readonly token: Secret | (() => Answer<Secret, McpError>);
-  /** Who the token stands for. Default `"bearer"`; give tokens of different people different users. */
+  /** Who the token stands for. Default: a name of its own for each token, so that no two share a client. */
   readonly user?: string | undefined;
 }
 
@@ -36,8 +37,9 @@ export class BearerToken implements Credential {
   declare readonly token: Redacted.Redacted<string> | (() => Answer<Secret, McpError>);
 
   constructor(options: BearerTokenOptions) {
-    this.user = options.user ?? "bearer";
     const token = typeof options.token === "function" ? options.token : redacted(options.token);
+    this.user =
+      options.user ?? `bearer-${Redacted.isRedacted(token) ? digest(Redacted.value(token)) : crypto.randomUUID()}`;
     Object.defineProperty(this, "token", { value: token, enumerable: false });
   }
 

@@ -1,11 +1,11 @@
 /** How a client becomes known to an authorization server: beforehand, by its own document, or by registering (RFC 7591). */
 import * as Effect from "effect/Effect";
 import * as Redacted from "effect/Redacted";
-import { type McpError, TokenEndpointFailed } from "../../core/errors.ts";
+import { InvalidEndpoint, type McpError, TokenEndpointFailed } from "../../core/errors.ts";
 import type { Grant } from "./oauth-credential.ts";
 import { post } from "./token-endpoint.ts";
 import type { RegisteredClient } from "./token-set.ts";
-import { isNative, sameIssuer, shown } from "./url-rules.ts";
+import { isNative, isSecure, sameIssuer, shown } from "./url-rules.ts";
 
 export interface ClientDescription {
   /** Known beforehand. */
@@ -18,6 +18,22 @@ export interface ClientDescription {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly redirectUri: string;
 }
+
+export const fault = (field: string, reason: string, fix: string): InvalidEndpoint =>
+  new InvalidEndpoint({ field: `credential.${field}`, reason, fix });
+
+/** What is wrong with a description; the redirect URI matters where somebody may log in. */
+export const faultOf = (
+  { metadataUrl, redirectUri }: ClientDescription,
+  login: boolean,
+): InvalidEndpoint | undefined => {
+  if (login && (!URL.canParse(redirectUri) || (!isSecure(redirectUri) && !isNative(redirectUri))))
+    return fault("redirectUri", "is no https, loopback or application URL", "Give the one receiveRedirect listens on.");
+  const document = metadataUrl !== undefined && URL.canParse(metadataUrl) ? new URL(metadataUrl) : undefined;
+  if (metadataUrl !== undefined && (document?.protocol !== "https:" || document.pathname === "/"))
+    return fault("clientMetadataUrl", "is no https URL with a path", "Give the URL of the metadata document.");
+  return undefined;
+};
 
 const register = (
   grant: Grant,

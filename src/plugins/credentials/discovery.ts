@@ -120,7 +120,7 @@ const insecureEndpoint = (metadata: Omit<AuthorizationServer, "issuer">): string
   });
 
 /** Metadata of one issuer. A document without issuer, or of another one, is not used (RFC 8414 section 3.3). */
-export const findAuthorizationServer = (
+const findAuthorizationServer = (
   request: DiscoveryRequest,
   issuer: string,
 ): Effect.Effect<AuthorizationServer | undefined, AuthorizationDiscoveryFailed> =>
@@ -144,6 +144,15 @@ export const findAuthorizationServer = (
     return undefined;
   });
 
+/** As `findAuthorizationServer`, and fails where there is none. */
+export const requireAuthorizationServer = (
+  request: DiscoveryRequest,
+  issuer: string,
+): Effect.Effect<AuthorizationServer, AuthorizationDiscoveryFailed> =>
+  Effect.flatMap(findAuthorizationServer(request, issuer), (found) =>
+    found ? Effect.succeed(found) : Effect.fail(failed(request, issuer, "publishes no usable metadata")),
+  );
+
 const guessed = (origin: string): AuthorizationServer => ({
   issuer: origin,
   token_endpoint: `${origin}/token`,
@@ -165,10 +174,10 @@ export const discover = (request: DiscoveryRequest): Effect.Effect<Discovered, A
       const reason = `names ${named.map((one) => `'${one}'`).join(", ")}, and the credential belongs to '${wanted}'`;
       return yield* failed(request, found!.from, reason);
     }
-    const authorizationServer =
-      (yield* findAuthorizationServer(request, issuer)) ??
-      (request.guess && named.length === 0 && issuer === origin ? guessed(origin) : undefined);
-    if (!authorizationServer) return yield* failed(request, issuer, "publishes no usable metadata");
+    const mayGuess = request.guess && named.length === 0 && issuer === origin;
+    const authorizationServer = mayGuess
+      ? ((yield* findAuthorizationServer(request, issuer)) ?? guessed(origin))
+      : yield* requireAuthorizationServer(request, issuer);
     return {
       resource: found?.resource ?? resourceOf(request.url),
       scopes: found?.scopes,

@@ -3,12 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Redacted from "effect/Redacted";
 import { type Answer, lift } from "../../core/answer.ts";
 import type { CredentialFlow } from "../../core/contracts.ts";
-import {
-  AuthorizationDiscoveryFailed,
-  type InvalidEndpoint,
-  type McpError,
-  TokenEndpointFailed,
-} from "../../core/errors.ts";
+import { type InvalidEndpoint, type McpError, TokenEndpointFailed } from "../../core/errors.ts";
 import {
   missing,
   redacted,
@@ -17,7 +12,7 @@ import {
   secretAuthentication,
   type SecretClient,
 } from "./client-authentication.ts";
-import { type AuthorizationServer, findAuthorizationServer } from "./discovery.ts";
+import { type AuthorizationServer, requireAuthorizationServer } from "./discovery.ts";
 import type { Grant, OAuthCredential } from "./oauth-credential.ts";
 import { oauthFlow } from "./oauth-flow.ts";
 import { postForm, requestToken } from "./token-endpoint.ts";
@@ -111,22 +106,11 @@ export class EnterpriseManaged implements OAuthCredential {
     );
   }
 
-  #providerMetadata(grant: Grant): Effect.Effect<AuthorizationServer, McpError> {
+  #providerMetadata({ server, mask }: Grant): Effect.Effect<AuthorizationServer, McpError> {
     const { issuer, tokenEndpoint } = this.#provider;
-    if (tokenEndpoint !== undefined) return Effect.succeed({ issuer, token_endpoint: tokenEndpoint });
-    const { server, mask } = grant;
-    return Effect.flatMap(findAuthorizationServer({ server, mask, url: issuer }, issuer), (found) =>
-      found
-        ? Effect.succeed(found)
-        : Effect.fail(
-            new AuthorizationDiscoveryFailed({
-              server,
-              url: shown(issuer),
-              reason: "publishes no usable metadata",
-              retryable: false,
-            }),
-          ),
-    );
+    return tokenEndpoint === undefined
+      ? requireAuthorizationServer({ server, mask, url: issuer }, issuer)
+      : Effect.succeed({ issuer, token_endpoint: tokenEndpoint });
   }
 
   /** The ID-JAG: a grant for the MCP server's authorization server, made by the identity provider. */

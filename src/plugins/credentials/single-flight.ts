@@ -9,6 +9,8 @@ import { type McpError, TokenEndpointFailed } from "../../core/errors.ts";
 /** Pause after the first failure, ms; it doubles with each further one. */
 const PAUSE = 1_000;
 const PAUSE_MAX = 30_000;
+/** Longest pause an endpoint may ask for by Retry-After, ms. */
+const ASKED_MAX = 5 * 60_000;
 
 export interface Flight<A> {
   running: Deferred.Deferred<A, McpError> | undefined;
@@ -23,7 +25,7 @@ export const pause = <A>(flight: Flight<A>, error: McpError): Effect.Effect<void
   Effect.map(Clock.currentTimeMillis, (now) => {
     const times = (flight.failed?.times ?? 0) + 1;
     const asked = error instanceof TokenEndpointFailed ? (error.retryAfter ?? 0) : 0;
-    const wait = Math.min(PAUSE_MAX, Math.max(asked, PAUSE * 2 ** (times - 1)));
+    const wait = Math.max(Math.min(asked, ASKED_MAX), Math.min(PAUSE * 2 ** (times - 1), PAUSE_MAX));
     flight.failed = { error, until: now + wait, times };
   });
 

@@ -6,6 +6,9 @@ import { Unauthorized } from "../../../src/core/errors.ts";
 import { BearerToken } from "../../../src/plugins/credentials/bearer.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
 
+const idOf = (token: string | (() => string)) =>
+  new HttpEndpoint({ url: "https://files.example/mcp", credential: new BearerToken({ token }) }).endpointId;
+
 describe("BearerToken", () => {
   it.effect("sends a static token with every request, asked or not", () =>
     Effect.gen(function* () {
@@ -61,6 +64,13 @@ describe("BearerToken", () => {
       expect(error).toMatchObject({ _tag: "InsufficientScope", scopes: ["w"] });
     }),
   );
+
+  it("two tokens without a user are two clients, and one token is one", () => {
+    expect(idOf("token-of-ada")).toBe(idOf("token-of-ada"));
+    expect(idOf("token-of-ada")).not.toBe(idOf("token-of-bob"));
+    expect(idOf(() => "token-of-ada")).not.toBe(idOf(() => "token-of-ada"));
+    expect(idOf("token-of-ada")).not.toContain("token-of");
+  });
 
   it.each(["", "two words", "line\nbreak", "ünicode"])("bad input: the token %j is refused at attach", (token) => {
     const credential = new BearerToken({ token });

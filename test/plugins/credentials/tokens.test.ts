@@ -78,9 +78,11 @@ describe("one token for all", () => {
       const straggler = yield* authorize(credential, request);
       const rejected = { status: 401, challenge: 'Bearer error="invalid_token"' };
       const second = yield* authorize(credential, { ...request, rejected: { ...rejected, authorization: old } });
+      const before = world.order.length;
       const third = yield* authorize(credential, { ...request, rejected: { ...rejected, authorization: straggler } });
       expect(second.headers["Authorization"]).not.toBe(old.headers["Authorization"]);
       expect(third.headers).toEqual(second.headers);
+      expect(world.order).toHaveLength(before);
       expect(world.tokenRequests).toHaveLength(2);
     }),
   );
