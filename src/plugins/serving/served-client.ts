@@ -5,6 +5,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   type ClientCapabilities,
   type JSONRPCRequest,
+  type LoggingMessageNotification,
   ResultSchema,
   type ServerNotification,
   type ServerRequest,
@@ -17,8 +18,10 @@ import { InvalidArguments, PluginFailed } from "../../core/errors.ts";
 import type { FairQueue } from "./fair-queue.ts";
 import type { HostRelay, RunningCall } from "./host-relay.ts";
 import type { HostTool, HostToolContext, ServedRuntime, ServingDeps, ServingOptions } from "./served-runtime.ts";
+import type { ServedFeatures } from "./served-features.ts";
 import type { ServedTools } from "./served-tools.ts";
-import { rpcError, type Wire, wireAnswer, wireFailure, wireResult } from "./wire.ts";
+import type { Subscriptions, Updated } from "./subscriptions.ts";
+import { rpcError, type Wire, wireAnswer, wireError, wireFailure, wireResult } from "./wire.ts";
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 type Arguments = Readonly<Record<string, unknown>>;
@@ -32,11 +35,18 @@ export interface ServedClientDeps extends ServingDeps {
   readonly tools: ServedTools;
   readonly queue: FairQueue;
   readonly relay: HostRelay;
+  readonly features: ServedFeatures;
+  readonly subscriptions: Subscriptions;
 }
 
 export interface ServedClient {
   readonly connect: (transport: Transport) => Promise<void>;
-  readonly toolsChanged: () => void;
+  /** Passes a notification on; a client that is just going away is told nothing. */
+  readonly notify: (method: string, params?: Wire) => void;
+  /** Passes a log message on, where the client wants its level. */
+  readonly log: (params: Wire) => void;
+  /** What tells this client from others. */
+  readonly identity: object;
   /** Requests that run or wait. */
   readonly busy: () => number;
   readonly close: () => Promise<void>;
@@ -71,15 +81,26 @@ const makeProgress = (extra: Extra) => {
 };
 
 export const makeServedClient = (deps: ServedClientDeps, onClose: () => void): ServedClient => {
-  const { runtime, options, tools, queue, relay, validator } = deps;
+  const { runtime, options, tools, queue, relay, features, subscriptions, validator } = deps;
   const serverInfo = options.serverInfo ?? { name: "nucleo-mcp-gateway", version: "0.1.0" };
   const { instructions } = options;
   const server = new Server(serverInfo, {
-    capabilities: { tools: { listChanged: true } },
+    capabilities: {
+      tools: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      prompts: { listChanged: true },
+      completions: {},
+      logging: {},
+    },
     ...(instructions !== undefined && { instructions }),
   });
   const client = {};
   let busy = 0;
+
+  const notify = (method: string, params?: Wire): void =>
+    void server.notification({ method, params } as ServerNotification).catch(() => {});
+  const sessionId = (): string | undefined => server.transport?.sessionId;
+  const onUpdated: Updated = (params) => notify("notifications/resources/updated", params);
 
   const ask =
     (extra: Extra): RunningCall["ask"] =>
@@ -134,9 +155,14 @@ export const makeServedClient = (deps: ServedClientDeps, onClose: () => void): S
     return result;
   };
 
-  const serve = ({ method, params }: JSONRPCRequest, extra: Extra): Promise<Wire> => {
+  const serve = ({ method, params = {} }: JSONRPCRequest, extra: Extra): Promise<Wire> => {
     if (method === "tools/call") return callTool(params, extra);
-    if (method === "tools/list") return tools.page(params?.["cursor"], extra.signal);
+    if (method === "tools/list") return tools.page(params["cursor"], extra.signal);
+    if (method === "resources/subscribe") return subscriptions.subscribe(String(params["uri"]), onUpdated);
+    if (method === "resources/unsubscribe") return subscriptions.unsubscribe(String(params["uri"]), onUpdated);
+    const { onProgress } = makeProgress(extra);
+    const served = features.serve(method, params, { signal: signalOf(extra), onProgress });
+    if (served) return served;
     throw rpcError(-32601, "Method not found");
   };
 
@@ -144,17 +170,23 @@ export const makeServedClient = (deps: ServedClientDeps, onClose: () => void): S
   const fallbackRequestHandler = async (request: JSONRPCRequest, extra: Extra): Promise<Wire> => {
     busy++;
     try {
-      return await serve(request, extra);
+      return await serve(request, extra).catch(wireError);
     } finally {
       busy--;
     }
   };
-  Object.assign(server, { fallbackRequestHandler, onclose: onClose } satisfies Partial<Server>);
+  const onclose = (): void => {
+    subscriptions.leave(onUpdated);
+    onClose();
+  };
+  Object.assign(server, { fallbackRequestHandler, onclose } satisfies Partial<Server>);
 
   return {
     connect: (transport) => server.connect(transport),
-    // A client that is just going away is told nothing.
-    toolsChanged: () => void server.sendToolListChanged().catch(() => {}),
+    notify,
+    log: (params) =>
+      void server.sendLoggingMessage(params as LoggingMessageNotification["params"], sessionId()).catch(() => {}),
+    identity: client,
     busy: () => busy,
     close: () => server.close(),
   };

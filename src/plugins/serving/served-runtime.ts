@@ -5,7 +5,7 @@ import type { Implementation, JsonSchema, Progress, SchemaValidator } from "../.
 import type { PromiseRuntime } from "../../core/promise.ts";
 
 /** As much of a runtime as is served. */
-export type ServedRuntime = Pick<PromiseRuntime, "tools" | "callTool" | "connectors" | "settings">;
+export type ServedRuntime = Pick<PromiseRuntime, "tools" | "callTool" | "client" | "connectors" | "settings">;
 
 export interface HostToolContext {
   /** Aborted when the client cancels or goes away. */
@@ -36,7 +36,7 @@ export interface ServingOptions {
   /** How the gateway introduces itself to its clients. Default: `nucleo-mcp-gateway`. */
   readonly serverInfo?: Implementation | undefined;
   readonly instructions?: string | undefined;
-  /** Tools on one page of a list. Default 1,000, because many clients read the first page only. */
+  /** Items on one page of a list. Default 1,000, because many clients read the first page only. */
   readonly pageSize?: number | undefined;
   /**
    * How long a client waits for the lists of slow servers. It then gets what is there,

@@ -4,7 +4,7 @@ import type { HostTool, ServedRuntime, ServingOptions } from "./served-runtime.t
 import { rpcError, type Wire, wireTool } from "./wire.ts";
 
 export interface ServedTools {
-  /** One page, as `tools/list` answers it. An unknown cursor is refused with -32602. */
+  /** One page of `tools/list`. */
   readonly page: (cursor: unknown, signal: AbortSignal) => Promise<Wire>;
   readonly hostTool: (name: string) => HostTool | undefined;
   /** The handle of a tool that was listed; undefined for others. */
@@ -13,6 +13,14 @@ export interface ServedTools {
 
 const names = (tools: ReadonlyArray<{ readonly name: string }>): string => tools.map(({ name }) => name).join(" ");
 
+/** One page of a list, as `…/list` methods answer it. An unknown cursor is refused with -32602. */
+export const paged = (field: string, items: ReadonlyArray<Wire>, cursor: unknown, pageSize: number = 1_000): Wire => {
+  const from = cursor === undefined ? 0 : Number(/^from:(\d{1,9})$/.exec(String(cursor))?.[1] ?? Number.NaN);
+  if (!(from <= items.length)) throw rpcError(-32602, "Invalid cursor");
+  const next = from + pageSize;
+  return { [field]: items.slice(from, next), ...(next < items.length && { nextCursor: `from:${next}` }) };
+};
+
 /** Calls `onChanged` when a list that had to be answered in part is complete. */
 export const makeServedTools = (
   runtime: ServedRuntime,
@@ -20,7 +28,6 @@ export const makeServedTools = (
   onChanged: () => void,
 ): ServedTools => {
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
-  const pageSize = options.pageSize ?? 1_000;
   const patience = Duration.toMillis(Duration.fromInputUnsafe(options.listPatience ?? "5 seconds"));
   let handles: ReadonlyMap<string, string> = new Map();
   let late: Promise<unknown> | undefined;
@@ -49,13 +56,7 @@ export const makeServedTools = (
     handleOf: (name) => handles.get(name),
     page: async (cursor, signal) => {
       const tools = [...own.values(), ...(await attached(signal))];
-      const from = cursor === undefined ? 0 : Number(/^from:(\d{1,9})$/.exec(String(cursor))?.[1] ?? Number.NaN);
-      if (!(from <= tools.length)) throw rpcError(-32602, "Invalid cursor");
-      const next = from + pageSize;
-      return {
-        tools: tools.slice(from, next).map(wireTool),
-        ...(next < tools.length && { nextCursor: `from:${next}` }),
-      };
+      return paged("tools", tools.map(wireTool), cursor, options.pageSize);
     },
   };
 };

@@ -12,8 +12,10 @@ import * as Ports from "../../core/ports.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { makeHostRelay } from "./host-relay.ts";
 import { makeServedClient, type ServedClient } from "./served-client.ts";
+import { makeServedFeatures, type ServedFeatures } from "./served-features.ts";
 import type { ServedRuntime, ServingDeps, ServingOptions } from "./served-runtime.ts";
 import { makeServedTools } from "./served-tools.ts";
+import { makeSubscriptions } from "./subscriptions.ts";
 
 export interface Served {
   /** The client is gone, or was closed. */
@@ -38,30 +40,43 @@ export interface Serving {
   readonly start: (runtime: ServedRuntime) => Clients;
 }
 
+const listChanges: ReadonlyArray<string> = ["tools", "resources", "prompts"].map(
+  (list) => `notifications/${list}/list_changed`,
+);
+
 /** Bursts of changes are told once. */
 const changeDelay = 50;
 
 export const makeServing = (options: ServingOptions, deps: ServingDeps): Serving => {
   const clients = new Set<ServedClient>();
+  const pending = new Set<string>();
   let served: ServedRuntime | undefined;
+  let features: ServedFeatures | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const relay = makeHostRelay(({ endpointId }) =>
+  const relay = makeHostRelay((endpointId) =>
     (served?.connectors() ?? [])
       .filter(({ endpoint }) => endpoint.endpointId === endpointId)
       .map(({ handle }) => handle),
   );
 
-  const changed = (): void => {
+  const changed = (...methods: ReadonlyArray<string>): void => {
+    for (const method of methods) pending.add(method);
     timer ??= setTimeout(() => {
       timer = undefined;
-      for (const client of clients) client.toolsChanged();
+      for (const client of clients) for (const method of pending) client.notify(method);
+      pending.clear();
     }, changeDelay);
   };
   const observer: Observer = {
     on: (event) => {
-      const listChanged = event.type === "notification" && event.method === "notifications/tools/list_changed";
-      if (listChanged || event.type === "attached" || event.type === "detached") changed();
+      features?.onEvent(event);
+      if (event.type === "attached" || event.type === "detached") return changed(...listChanges);
+      if (event.type !== "notification") return;
+      if (listChanges.includes(event.method)) changed(event.method);
+      if (event.method !== "notifications/message") return;
+      const wanted = relay.clientOf(event.endpointId);
+      for (const client of clients) if (client.identity === wanted) client.log(event.params);
     },
   };
 
@@ -80,13 +95,16 @@ export const makeServing = (options: ServingOptions, deps: ServingDeps): Serving
     },
     start: (runtime) => {
       served = runtime;
-      const tools = makeServedTools(runtime, options, changed);
+      const tools = makeServedTools(runtime, options, () => changed("notifications/tools/list_changed"));
+      const own = (features = makeServedFeatures(runtime, options));
+      const subscriptions = makeSubscriptions(runtime, own);
       const queue = new FairQueue({ limitOf, queueMax: runtime.settings.admissionQueueMax });
       return {
         connect: async (transport) => {
           let client!: ServedClient;
           const closed = new Promise<void>((resolve) => {
-            client = makeServedClient({ ...deps, runtime, options, tools, queue, relay }, resolve);
+            const parts = { runtime, options, tools, queue, relay, features: own, subscriptions };
+            client = makeServedClient({ ...deps, ...parts }, resolve);
           });
           clients.add(client);
           void closed.then(() => clients.delete(client));

@@ -2,7 +2,7 @@
 import { Artifact, ListArtifact, wireText } from "../../core/artifact/artifact.ts";
 import { isDeep, isRecord, jsonText } from "../../core/artifact/json.ts";
 import type { ToolDefinition } from "../../core/catalog.ts";
-import { isMcpError } from "../../core/errors.ts";
+import { isMcpError, ProtocolError } from "../../core/errors.ts";
 import { McpToolResult } from "../../core/results.ts";
 import type { HostTool } from "./served-runtime.ts";
 
@@ -64,13 +64,14 @@ export const wireAnswer = (answer: unknown): Wire => {
 export const rpcError = (code: number, message: string, data?: unknown): Error =>
   Object.assign(new Error(message), { code, ...(data !== undefined && { data }) });
 
-/** What a failed call answers: the server's own protocol error as it is, all else as a result to read. */
+/** What a failed call answers: the server's own protocol error as it is, all else as a result that the model reads. */
 export const wireFailure = (error: unknown): Wire => {
-  if (!isMcpError(error)) return failure(error);
-  if (error._tag === "ProtocolError") {
-    const { code, reason, data } = error as unknown as { code: number; reason: string; data?: unknown };
-    throw rpcError(code, reason, data);
-  }
-  if (error._tag === "ToolNotFound") throw rpcError(-32602, error.message);
+  if (error instanceof ProtocolError) throw rpcError(error.code, error.reason, error.data);
   return failure(error);
+};
+
+/** What a failed request of another kind answers, as JSON-RPC sends it. */
+export const wireError = (error: unknown): never => {
+  if (error instanceof ProtocolError) throw rpcError(error.code, error.reason, error.data);
+  throw isMcpError(error) ? rpcError(-32603, error.message) : error;
 };
