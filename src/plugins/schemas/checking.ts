@@ -91,6 +91,3 @@ export const parameterNames = (schema: unknown, accepted: RegExp): ReadonlyArray
         .map((name) => ({ pointer: `/properties/${escape(name)}`, message: `the name must match ${accepted.source}` }))
     : [];
 };
-
-/** Regular expressions with lookaround or references to groups. */
-export const intricatePattern: RegExp = /\(\?(?!:)|\\[1-9kpP]/;

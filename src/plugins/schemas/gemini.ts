@@ -1,8 +1,9 @@
 /** Gemini function declarations, field `parameters` (a subset of OpenAPI 3.0). Rules and sources: docs/dialects.md. */
 import type { JsonSchema } from "../../core/contracts.ts";
 import { SchemaRejected } from "../../core/errors.ts";
-import { commonProblems, intricatePattern, makeReport, parameterNames, subschemas } from "./checking.ts";
+import { commonProblems, makeReport, parameterNames, subschemas } from "./checking.ts";
 import { makeDialect, type Problem, type SchemaDialect } from "./dialect.ts";
+import { intricatePattern } from "./modern.ts";
 import { isObject, own } from "./references/keywords.ts";
 import type { Alternative } from "./rewriting/alternatives.ts";
 import { inOrder } from "./rewriting/fit.ts";

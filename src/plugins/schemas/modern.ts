@@ -16,6 +16,9 @@ export const isPattern = (pattern: string): boolean => {
   }
 };
 
+/** Lookaround, references to groups and named groups: providers refuse them, or read them differently. */
+export const intricatePattern: RegExp = /\(\?(?!:)|\\[1-9kpP]/;
+
 /** Answers the readable part of a keyword's value; undefined when there is none. */
 type Read = (value: unknown) => unknown;
 

@@ -1,8 +1,9 @@
 /** OpenAI functions in strict mode (Structured Outputs). Rules and sources: docs/dialects.md. */
 import type { JsonSchema } from "../../core/contracts.ts";
 import { SchemaRejected } from "../../core/errors.ts";
-import { commonProblems, intricatePattern, makeReport, subschemas } from "./checking.ts";
+import { commonProblems, makeReport, subschemas } from "./checking.ts";
 import { makeDialect, type Problem, type SchemaDialect } from "./dialect.ts";
+import { intricatePattern } from "./modern.ts";
 import { isObject, own } from "./references/keywords.ts";
 import type { Alternative, Reading } from "./rewriting/alternatives.ts";
 import { changeAll, inOrder, shortenEnums } from "./rewriting/fit.ts";

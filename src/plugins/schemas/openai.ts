@@ -1,7 +1,8 @@
 /** OpenAI functions without strict mode. Rules and sources: docs/dialects.md. */
 import type { JsonSchema } from "../../core/contracts.ts";
-import { commonProblems, forbidAtRoot, intricatePattern, makeReport, subschemas } from "./checking.ts";
+import { commonProblems, forbidAtRoot, makeReport, subschemas } from "./checking.ts";
 import { makeDialect, type Problem, type SchemaDialect } from "./dialect.ts";
+import { intricatePattern } from "./modern.ts";
 import { isObject, mapSubschemas, own, type Subschema } from "./references/keywords.ts";
 import { remark, withRemarks } from "./rewriting/notes.ts";
 import type { ObjectRoot } from "./rewriting/object-root.ts";

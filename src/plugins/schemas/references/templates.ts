@@ -71,14 +71,14 @@ const bytesOf = (value: unknown): number => {
 
 /** How deep plain data nests, read without recursion; stops counting above the limit. */
 const nesting = (value: unknown): number => {
-  let level: Array<unknown> = [value];
+  let level = new Set<unknown>([value]);
   for (let depth = 0; ; depth++) {
-    const next: Array<unknown> = [];
+    const next = new Set<unknown>();
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue;
-      for (const member of Object.values(item)) if (typeof member === "object") next.push(member);
+      for (const member of Object.values(item)) if (typeof member === "object") next.add(member);
     }
-    if (next.length === 0 || depth > depthMax) return depth;
+    if (next.size === 0 || depth > depthMax) return depth;
     level = next;
   }
 };

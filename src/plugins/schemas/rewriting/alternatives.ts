@@ -166,12 +166,26 @@ const flatten = (schema: Subschema, reading: Reading, opened: ReadonlySet<unknow
   return unique(product.flatMap(splitTypes));
 };
 
+/** Alternatives of one type that are nothing but fixed values are one alternative. */
+const joinValues = (list: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> => {
+  const pure = (alternative: Alternative): boolean =>
+    Object.hasOwn(alternative, "enum") && Object.keys(alternative).every((key) => key === "type" || key === "enum");
+  const types = [...new Set(list.filter(pure).map((alternative) => alternative["type"]))];
+  const joined = new Map(
+    types.map((type) => {
+      const values = list.filter((each) => pure(each) && each["type"] === type).flatMap((each) => each["enum"]);
+      return [type, { type, enum: [...new Set(values)] }];
+    }),
+  );
+  return unique(list.map((alternative) => (pure(alternative) ? joined.get(alternative["type"])! : alternative)));
+};
+
 /** All ways in which a value can fit; an empty list when none can. */
 export const alternatives = (schema: Subschema, reading: Reading): Alternatives => {
   if (!isObject(schema)) return { annotations: {}, list: flatten(schema, reading, new Set()) };
   const annotations = pick(schema, new Set(annotationKeys));
   const bare = Object.fromEntries(Object.entries(schema).filter(([key]) => !Object.hasOwn(annotations, key)));
-  const list = flatten(bare, reading, new Set());
+  const list = joinValues(flatten(bare, reading, new Set()));
   const [only] = list;
   if (list.length !== 1 || !only) return { annotations, list };
   // Of one alternative the annotations are those of the whole.

@@ -3,6 +3,7 @@
  * one type or a union of such; what the provider does not know is told in the description.
  */
 import type { JsonSchema } from "../../../core/contracts.ts";
+import { intricatePattern } from "../modern.ts";
 import { isObject, own, type Subschema } from "../references/keywords.ts";
 import { type Alternative, type Alternatives, alternatives, lookUp, type Reading, unique } from "./alternatives.ts";
 import { joinDescriptions, remark, withRemarks } from "./notes.ts";
@@ -35,9 +36,6 @@ export interface Writer {
 const shapeMax = 400;
 /** Nodes written in place of references. */
 const expandedMax = 300;
-
-/** Lookaround, back references and the like: refused or read differently by providers. */
-const intricate = /\(\?(?!:)|\\[1-9kpP]/;
 
 const anyValue: ReadonlyArray<JsonSchema> = [{ type: "string" }, { type: "number" }, { type: "boolean" }];
 
@@ -77,7 +75,7 @@ export const makeWriter = (style: Style, reading: Reading): Writer => {
   const keeps = (type: string, key: string, value: unknown): boolean => {
     if (!style.keeps[type]?.has(key)) return false;
     if (key === "format") return style.formats[type]?.has(value as string) ?? false;
-    return key !== "pattern" || !intricate.test(value as string);
+    return key !== "pattern" || !intricatePattern.test(value as string);
   };
 
   /** Constraints kept, and remarks on those that are not. */
