@@ -19,7 +19,7 @@ const ask = (endpoint: McpEndpoint) =>
   Effect.gen(function* () {
     const runtime = yield* McpRuntime;
     const client = yield* runtime.client(endpoint);
-    yield* client.callTool("trigger-long-running-operation", { duration: 60, steps: 1 }, { timeout: "200 millis" });
+    yield* client.callTool("trigger-long-running-operation", { duration: 1, steps: 1 }, { timeout: "200 millis" });
     return client.serverInfo.name;
   }).pipe(
     Effect.scoped,
