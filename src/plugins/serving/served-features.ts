@@ -17,12 +17,14 @@ type Items = ReadonlyArray<Wire>;
 
 /** What one server offers. */
 interface Offer {
+  /** Whether it has resources at all, listed or not. */
+  readonly hasResources: boolean;
   readonly resources: Items;
   readonly templates: Items;
   readonly prompts: Items;
 }
 
-const nothing: Offer = { resources: [], templates: [], prompts: [] };
+const nothing: Offer = { hasResources: false, resources: [], templates: [], prompts: [] };
 
 export interface ServedFeatures {
   /** Answers a request; undefined for methods of other features. */
@@ -65,7 +67,7 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
         client.listResourceTemplates(),
         client.listPrompts(),
       ]);
-      return { resources, templates, prompts };
+      return { hasResources: client.capabilities.resources !== undefined, resources, templates, prompts };
     });
 
   /** A server that fails or is slow offers nothing now, and is asked again the next time. */
@@ -91,12 +93,14 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
   };
 
   const ownerOf = async (uri: string): Promise<PromiseConnector> => {
-    const owners = await all(({ resources, templates }, connector) => {
-      if (resources.some((resource) => resource["uri"] === uri)) return [{ connector, exact: true }];
+    const servers = await all(({ hasResources, resources, templates }, connector) => {
+      const listed = resources.some((resource) => resource["uri"] === uri);
       const templated = templates.some(({ uriTemplate }) => uriTemplate === uri || fits(uriTemplate, uri));
-      return templated ? [{ connector, exact: false }] : [];
+      return hasResources ? [{ connector, listed, templated }] : [];
     });
-    const owner = owners.find(({ exact }) => exact) ?? owners[0];
+    // What nobody lists may still exist, where only one server can have it.
+    const only = servers.length === 1 ? servers[0] : undefined;
+    const owner = servers.find(({ listed }) => listed) ?? servers.find(({ templated }) => templated) ?? only;
     if (!owner) throw rpcError(-32002, "Resource not found", { uri });
     return owner.connector;
   };
