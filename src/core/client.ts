@@ -7,7 +7,6 @@ import type {
   EngineSession,
   Implementation,
   LoggingLevel,
-  Progress,
   RawToolResult,
   ServerCapabilities,
 } from "./contracts.ts";

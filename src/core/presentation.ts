@@ -57,7 +57,7 @@ export const makePresentation = (deps: PresentationDeps): Presentation => {
 
   const keep = (raw: RawToolResult, made: unknown, source: ResultSource): Effect.Effect<McpToolResult> => {
     const result = makeToolResult(raw, made);
-    return made instanceof Artifact
+    return made instanceof Artifact && !isShownWhole(made)
       ? Effect.as(artifacts.keep(made, source.endpointId), result)
       : Effect.succeed(result);
   };

@@ -49,7 +49,7 @@ export const makeClientPool = (
   deps: ConnectDeps & { readonly admission: Admission; readonly events: EventBus },
 ): Effect.Effect<ClientPool, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { settings, admission, events } = deps;
+    const { settings, events } = deps;
     const scope = yield* Effect.scope;
     const clock = yield* Clock.Clock;
     const run = Effect.runForkWith(yield* Effect.context<never>());
