@@ -13,6 +13,8 @@ export interface HttpOptions extends GuardOptions {
   readonly sessionsMax?: number | undefined;
   /** A session that does nothing and holds no connection is ended after this. Default 30 min. */
   readonly sessionIdle?: Duration.Input | undefined;
+  /** The same for a session whose client had an event stream and lost it: it is most likely gone. Default 1 min. */
+  readonly sessionLost?: Duration.Input | undefined;
 }
 
 export interface HttpHandler {
@@ -28,6 +30,8 @@ interface Session {
   readonly served: Served;
   /** Responses that are being read. */
   streams: number;
+  /** Whether the client ever listened for messages outside of its own requests. */
+  listened: boolean;
   lastActivity: number;
 }
 
@@ -60,7 +64,9 @@ const watched = (response: Response, onEnd: (givenUp: boolean) => void): Respons
 export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHandler => {
   const guard = makeGuard(options);
   const { path = "/mcp", bodyMax = 16 * 1024 * 1024, sessionsMax = 256 } = options;
-  const idleLimit = Duration.toMillis(Duration.fromInputUnsafe(options.sessionIdle ?? "30 minutes"));
+  const millis = (given: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(given));
+  const idleLimit = millis(options.sessionIdle ?? "30 minutes");
+  const lostLimit = Math.min(idleLimit, millis(options.sessionLost ?? "1 minute"));
   const sessions = new Map<string, Session>();
   let opening = 0;
 
@@ -74,10 +80,11 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
 
   const sweep = setInterval(
     () => {
-      const limit = performance.now() - idleLimit;
-      for (const entry of sessions) if (idleSince(entry[1]) < limit) end(entry);
+      const now = performance.now();
+      for (const entry of sessions)
+        if (idleSince(entry[1]) < now - (entry[1].listened ? lostLimit : idleLimit)) end(entry);
     },
-    Math.max(100, Math.min(idleLimit / 4, 60_000)),
+    Math.max(50, lostLimit / 4),
   );
   // The timer alone keeps no process running.
   (sweep as { unref?: () => void }).unref?.();
@@ -95,11 +102,12 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
   const answer = async (session: Session, request: Request): Promise<Response> => {
     const gone = new AbortController();
     session.lastActivity = performance.now();
-    session.streams++;
     const extra = { gone: gone.signal };
     const response = await session.transport.handleRequest(request, {
       authInfo: { token: "", clientId: "", scopes: [], extra },
     });
+    session.streams++;
+    if (request.method === "GET" && response.ok) session.listened = true;
     return watched(response, (givenUp) => {
       session.streams--;
       session.lastActivity = performance.now();
@@ -120,7 +128,7 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
       });
       // Its type says `| undefined` where the interface of the same package does not.
       const served = await clients.connect(transport as Parameters<Clients["connect"]>[0]);
-      session = { transport, served, streams: 0, lastActivity: performance.now() };
+      session = { transport, served, streams: 0, listened: false, lastActivity: performance.now() };
       void served.closed.then(() => sessions.delete(transport.sessionId ?? ""));
       const response = await answer(session, request);
       if (transport.sessionId === undefined) await served.close();

@@ -89,7 +89,7 @@ describe("a gateway", () => {
   });
 
   it("an agent that vanishes mid-call cancels its calls and leaks nothing; others go on", async () => {
-    await using served = await listening({}, { sessionIdle: 100 });
+    await using served = await listening({}, { sessionLost: 100 });
     await attach(served.gateway, "vanish", { on: { "tools/call": [[{ never: true }], [{ echo: true }]] } });
     const one = await agent(served.url);
     await using other = await agent(served.url);

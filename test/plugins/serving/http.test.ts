@@ -86,7 +86,14 @@ describe("the gateway over HTTP", () => {
     await until("no client", () => served.gateway.clients() === 0);
   });
 
-  it("ends idle sessions, makes room by ending the idlest, and refuses when all are in use", async () => {
+  it("ends a session that only posted when it was idle for long", async () => {
+    await using served = await listening({}, { sessionIdle: 200 });
+    await (await post(served.url)).text();
+    await using _listening = await agent(served.url);
+    await until("the idle one was ended", () => served.gateway.clients() === 1);
+  });
+
+  it("makes room by ending the idlest, and refuses when all are in use", async () => {
     await using served = await listening({}, { sessionsMax: 2 });
     const first = (await post(served.url)).headers.get("mcp-session-id")!;
     await (await post(served.url)).text();
