@@ -9,7 +9,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest";
-import { scriptedStdio } from "../support/scripted-stdio.ts";
+import { readLog, scriptedStdio } from "../support/scripted-stdio.ts";
 import { isAlive, readPids, until } from "../support/stdio-pids.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -28,16 +28,28 @@ const gateways = async (): Promise<ReadonlyArray<{ readonly pid: number }>> => {
   return Promise.all(names.map(async (name) => JSON.parse(await readFile(join(directory, name), "utf8"))));
 };
 
-const joinGateway = async (): Promise<Client> => {
+interface Host {
+  readonly client: Client;
+  /** The process that joins the host to the gateway. */
+  readonly pid: number;
+}
+
+const joinGateway = async (): Promise<Host> => {
   const client = new Client({ name: "agent", version: "1.0.0" });
   const args = [...runner, "connect", "--config", at("mcp.json")];
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" }), {
-    timeout: patience,
-  });
-  return client;
+  const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" });
+  await client.connect(transport, { timeout: patience });
+  return { client, pid: transport.pid! };
 };
 
-const call = async (client: Client, n: number): Promise<unknown> => {
+/** How often the server `hang`, which never answers a call, has seen a method. */
+const seen = (method: string): number =>
+  readLog(at("hang.log")).filter((line) => line.kind === "message" && line.message["method"] === method).length;
+
+const hang = ({ client }: Host): Promise<unknown> =>
+  client.callTool({ name: "hang__echo" }, undefined, { timeout: patience });
+
+const call = async ({ client }: Pick<Host, "client">, n: number): Promise<unknown> => {
   const result = await client.callTool({ name: "srv__echo", arguments: { n } }, undefined, { timeout: patience });
   return result.content;
 };
@@ -47,7 +59,8 @@ beforeAll(async () => {
   folder = realpathSync(await mkdtemp(join(tmpdir(), "nucleo-mcp-connect-")));
   env = { ...(process.env as Record<string, string>), XDG_STATE_HOME: folder };
   const srv = scriptedStdio({ pidFile: at("srv.pids") });
-  await writeFile(at("mcp.json"), JSON.stringify({ mcpServers: { srv } }));
+  const hang = scriptedStdio({ log: at("hang.log"), on: { "tools/call": [{ never: true }] } });
+  await writeFile(at("mcp.json"), JSON.stringify({ mcpServers: { srv, hang } }));
 });
 afterAll(async () => {
   for (const { pid } of await gateways()) process.kill(pid, "SIGTERM");
@@ -59,22 +72,32 @@ afterAll(async () => {
 describe("connect", () => {
   it("ten that start at once share one gateway and one server; a killed gateway is replaced, and leaves no server", async () => {
     const agents = await Promise.all(Array.from({ length: 10 }, joinGateway));
-    expect(await Promise.all(agents.map(call))).toEqual(agents.map((_, n) => answer(n)));
+    expect(await Promise.all(agents.map((agent, n) => call(agent, n)))).toEqual(agents.map((_, n) => answer(n)));
     const [gateway, ...others] = await gateways();
     expect(others).toEqual([]);
     const [server, ...more] = readPids(at("srv.pids"));
     expect(more).toEqual([]);
-    await Promise.all(agents.slice(2).map((client) => client.close()));
+    await Promise.all(agents.slice(3).map(({ client }) => client.close()));
+
+    const [stays, loses, dies] = agents as [Host, Host, Host];
+    // A host that is killed takes its calls with it, and nothing else.
+    hang(dies).catch(() => {});
+    await until("its call arrived", () => seen("tools/call") === 1, patience);
+    process.kill(dies.pid, "SIGKILL");
+    await until("its call was cancelled", () => seen("notifications/cancelled") === 1, patience);
+    const lost = expect(hang(loses)).rejects.toThrow("The gateway was lost");
+    await until("the call arrived", () => seen("tools/call") === 2, patience);
 
     process.kill(gateway!.pid, "SIGKILL");
     await until("its server is gone", () => !isAlive(server!), patience);
+    await lost;
     // A new host, and one that was there before.
     const fresh = await joinGateway();
     expect(await call(fresh, 21)).toEqual(answer(21));
-    expect(await call(agents[0]!, 22)).toEqual(answer(22));
+    expect(await call(stays, 22)).toEqual(answer(22));
     expect(readPids(at("srv.pids"))).toHaveLength(2);
     expect((await gateways()).map(({ pid }) => pid)).not.toContain(gateway!.pid);
-    await Promise.all([fresh, agents[0]!, agents[1]!].map((client) => client.close()));
+    await Promise.all([fresh, stays, loses].map(({ client }) => client.close()));
   }, 120_000);
 });
 
@@ -99,7 +122,7 @@ describe("serve", () => {
     const requestInit = { headers: { authorization: "Bearer t0ken" } };
     const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit });
     await client.connect(transport as unknown as Transport);
-    expect(await call(client, 1)).toEqual(answer(1));
+    expect(await call({ client }, 1)).toEqual(answer(1));
     await transport.terminateSession();
     await client.close();
     expect(await ended).toBe(0);
@@ -110,7 +133,7 @@ describe("serve", () => {
     const args = [...runner, "serve", "--stdio", "--config", at("mcp.json")];
     const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" });
     await client.connect(transport, { timeout: patience });
-    expect(await call(client, 1)).toEqual(answer(1));
+    expect(await call({ client }, 1)).toEqual(answer(1));
     const { pid } = transport;
     await client.close();
     await until("it is gone", () => !isAlive(pid!));
