@@ -52,6 +52,13 @@ describe.each(dialects.map((dialect) => [dialect.name, dialect] as const))("%s",
       expect(written.type).toBe("object");
       expect(Object.keys(written.properties)).toEqual(["a", "b"]);
     }
+    // Required of the merged object is what every member requires; strict mode requires all and admits null.
+    const shared = { ...object("a"), required: ["a", "c"], properties: { a: {}, c: { type: "string" } } };
+    const merged = write(dialect, {
+      anyOf: [shared, { ...object("b"), required: ["b", "c"], properties: { b: {}, c: { type: "string" } } }],
+    });
+    if (dialect === openaiStrict) expect(merged.properties.c).toEqual({ type: "string" });
+    else expect(merged.required).toEqual(["c"]);
     for (const schema of [
       { type: "string" },
       null,
@@ -282,6 +289,14 @@ describe("openai-strict", () => {
       description:
         'Weights (JSON text of an object that fits {"type":"object","additionalProperties":{"type":"number"}})',
     });
+  });
+
+  it("JSON text is not offered beside plain text, from which it could not be told", () => {
+    expect(property(openaiStrict, { anyOf: [{ type: "string" }, { type: "object" }] })).toEqual({
+      type: "string",
+      description: "(other forms are possible, but cannot be given here)",
+    });
+    expect(property(openaiStrict, { anyOf: [{ enum: ["a"] }, { type: "object" }] }).anyOf).toHaveLength(2);
   });
 
   it("what it does not know is told: default, lengths, one-of, conditions", () => {

@@ -104,6 +104,18 @@ describe.each(engines)("%s", (_, validator) => {
     expect(written).toEqual([]);
   });
 
+  it("unevaluated items see what contains found", async () => {
+    const check = await compile(
+      {
+        type: "object",
+        properties: { l: { prefixItems: [true], contains: { type: "string" }, unevaluatedItems: false } },
+      },
+      validator,
+    );
+    expect(check({ l: [1, "a", "b"] })).toEqual([]);
+    expect(check({ l: [1, 2, "a"] })).toHaveLength(1);
+  });
+
   it("malformed keywords are ignored, the rest still counts", async () => {
     const check = await compile(
       {
