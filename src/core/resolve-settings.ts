@@ -38,12 +38,20 @@ const isCount = Schema.is(Schema.Int.check(Schema.isGreaterThan(0)));
 const invalid = (field: string, fix: string): InvalidConfig =>
   new InvalidConfig({ source: "settings", field, reason: "has a value that cannot be used", fix });
 
+/** The environment holds text: a bare number is milliseconds there too. */
+const fromText = (text: string | undefined): Duration.Input | undefined =>
+  text !== undefined && /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : (text as Duration.Input | undefined);
+
 const time = (key: TimeKey, given: Duration.Input | undefined): Effect.Effect<number, InvalidConfig> => {
   const fix = `Give milliseconds or a duration such as "20 seconds" above zero; in the environment as ${environmentName(key)}.`;
-  const read: Effect.Effect<Duration.Duration, unknown> =
+  const text: Effect.Effect<Duration.Input, unknown> =
     given === undefined
-      ? Config.Duration(environmentName(key)).pipe(Config.withDefault(Duration.fromInputUnsafe(times[key])))
-      : Effect.try({ try: () => Duration.fromInputUnsafe(given), catch: () => invalid(key, fix) });
+      ? Effect.map(
+          Config.String(environmentName(key)).pipe(Config.withDefault(undefined)),
+          (set) => fromText(set) ?? times[key],
+        )
+      : Effect.succeed(given);
+  const read = Effect.flatMap(text, (input) => Effect.try(() => Duration.fromInputUnsafe(input)));
   return Effect.flatMap(
     Effect.mapError(read, () => invalid(key, fix)),
     (duration) => {
