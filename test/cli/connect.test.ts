@@ -63,7 +63,7 @@ beforeAll(async () => {
   await writeFile(at("mcp.json"), JSON.stringify({ mcpServers: { srv, hang } }));
 });
 afterAll(async () => {
-  for (const { pid } of await gateways()) process.kill(pid, "SIGTERM");
+  for (const { pid } of await gateways()) if (isAlive(pid)) process.kill(pid, "SIGTERM");
   for (const child of started) child.kill("SIGKILL");
   await until("no server is left", () => readPids(at("srv.pids")).every((pid) => !isAlive(pid)));
   await rm(folder, { recursive: true, force: true });

@@ -13,6 +13,7 @@ import {
   type JSONRPCRequest,
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+import { isMcpError } from "../../core/errors.ts";
 
 /** Where a gateway is served. */
 export interface GatewayAddress {
@@ -29,6 +30,7 @@ export interface ShimOptions {
 type Remote = StreamableHTTPClientTransport & { readonly address: GatewayAddress };
 
 const reopening = "nucleo-mcp-reopening";
+const lost = "The gateway was lost. The request may have run; check before repeating it.";
 
 /** Whether the message certainly did not reach a session: then it is safe to send it again. */
 const notDelivered = (cause: unknown): boolean => {
@@ -55,7 +57,7 @@ export const joinStdio = async ({ join, isAlive }: ShimOptions): Promise<void> =
     if (await isAlive(connection.address)) return;
     lose(new Error("The gateway was lost"));
     if ((await remote?.catch(() => undefined)) === connection) remote = undefined;
-    for (const id of pending) fail(id, "The gateway was lost. The request may have run; check before repeating it.");
+    for (const id of pending) fail(id, lost);
     await connection.close();
   };
 
@@ -102,7 +104,9 @@ export const joinStdio = async ({ join, isAlive }: ShimOptions): Promise<void> =
       if (remote === current) remote = undefined;
       if (initialize === message) initialize = undefined;
       if (mayRepeat && notDelivered(cause)) return deliver(message, false);
-      if (isJSONRPCRequest(message)) fail(message.id, cause instanceof Error ? cause.message : String(cause));
+      // What the gateway answered, or why there is none, tells more than that a connection broke.
+      const told = cause instanceof StreamableHTTPError || isMcpError(cause);
+      if (isJSONRPCRequest(message)) fail(message.id, told ? cause.message : lost);
     }
   };
 
