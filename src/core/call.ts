@@ -111,12 +111,11 @@ export const makeCalls = (deps: CallDeps): Calls => {
   /** A span where the host has a tracer, and the events of start and end. */
   const observed = <A extends McpToolResult, E>(provider: Provider, call: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.withFiber((fiber) => {
+      const isTraced = fiber.context.mapUnsafe.has(Tracer.Tracer.key);
+      if (!isTraced && !events.active) return call;
       const at = { endpointId: provider.endpoint.endpointId, server: endpointName(provider.endpoint) };
-      const traced = fiber.context.mapUnsafe.has(Tracer.Tracer.key)
-        ? Effect.withSpan(call, "mcp.tools/call", {
-            attributes: { "mcp.tool.name": provider.tool, "mcp.server": at.server },
-          })
-        : call;
+      const attributes = { "mcp.tool.name": provider.tool, "mcp.server": at.server };
+      const traced = isTraced ? Effect.withSpan(call, "mcp.tools/call", { attributes }) : call;
       if (!events.active) return traced;
       const clock = fiber.getRef(Clock.Clock);
       const startedAt = clock.currentTimeMillisUnsafe();

@@ -1,6 +1,6 @@
 /**
  * Time limits of running requests, with one sleeping fiber for all of them: a
- * request costs a map entry, not a timer. Follows Effect's clock.
+ * request costs an entry in a set, not a timer. Follows Effect's clock.
  */
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
@@ -8,33 +8,36 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 
-/** A request under a limit. */
-export interface Deadline {
-  /** Progress was made: the idle limit starts again. */
-  readonly touch: () => void;
-  /** Stops the idle limit until what it answers is called; then it starts again. The total limit runs on. */
-  readonly hold: () => () => void;
-  readonly remove: () => void;
-}
-
-export interface Deadlines {
-  /** Calls `expire` once, when `idle` ms pass without `touch`, or `total` ms in all. */
-  readonly add: (idle: number, total: number, expire: (kind: "idle" | "total", limit: number) => void) => Deadline;
-}
-
-interface Entry {
+/** Something under limits. `Deadlines` keeps the three numbers; the holder makes them and says what expiry means. */
+export interface Expiring {
   idleAt: number;
-  readonly totalAt: number;
+  totalAt: number;
+  /** Work that stops the idle limit while it lasts. */
+  holds: number;
+  /** Milliseconds of silence allowed. */
+  readonly idle: number;
+  /** Milliseconds allowed in all. */
+  readonly total: number;
+  /** Called once, when the time of `kind` has run out. */
   readonly expire: (kind: "idle" | "total") => void;
 }
 
-const dueAt = (entry: Entry): number => Math.min(entry.idleAt, entry.totalAt);
+export interface Deadlines {
+  readonly start: (entry: Expiring) => void;
+  readonly stop: (entry: Expiring) => void;
+  /** A sign of life: the idle limit starts again. */
+  readonly touch: (entry: Expiring) => void;
+  /** Stops the idle limit until what it answers is called; then it starts again. The total limit runs on. */
+  readonly hold: (entry: Expiring) => () => void;
+}
+
+const dueAt = (entry: Expiring): number => Math.min(entry.idleAt, entry.totalAt);
 
 /** The sleeper ends with the scope. */
 export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock;
   const fork = Effect.runForkWith(yield* Effect.context<never>());
-  const entries = new Set<Entry>();
+  const entries = new Set<Expiring>();
   let sleeper: Fiber.Fiber<void> | undefined;
   let wakeAt = Infinity;
 
@@ -62,35 +65,32 @@ export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effec
   };
 
   yield* Effect.addFinalizer(() => Effect.suspend(() => (sleeper ? Fiber.interrupt(sleeper) : Effect.void)));
+  const touch = (entry: Expiring): void => {
+    if (entry.holds === 0) entry.idleAt = clock.currentTimeMillisUnsafe() + entry.idle;
+  };
+  const wakeFor = (entry: Expiring): void => {
+    const due = dueAt(entry);
+    if (due < wakeAt) sleepUntil(due);
+  };
   return {
-    add: (idle, total, expire) => {
+    touch,
+    start: (entry) => {
       const now = clock.currentTimeMillisUnsafe();
-      const entry: Entry = {
-        idleAt: now + idle,
-        totalAt: now + total,
-        expire: (kind) => expire(kind, kind === "idle" ? idle : total),
-      };
+      entry.idleAt = now + entry.idle;
+      entry.totalAt = now + entry.total;
       entries.add(entry);
-      const due = dueAt(entry);
-      if (due < wakeAt) sleepUntil(due);
-      let holds = 0;
-      const touch = (): void => {
-        if (holds === 0) entry.idleAt = clock.currentTimeMillisUnsafe() + idle;
-      };
-      return {
-        touch,
-        hold: () => {
-          holds++;
-          entry.idleAt = Infinity;
-          return () => {
-            holds--;
-            touch();
-            if (entries.has(entry) && dueAt(entry) < wakeAt) sleepUntil(dueAt(entry));
-          };
-        },
-        remove: () => {
-          entries.delete(entry);
-        },
+      wakeFor(entry);
+    },
+    stop: (entry) => {
+      entries.delete(entry);
+    },
+    hold: (entry) => {
+      entry.holds++;
+      entry.idleAt = Infinity;
+      return () => {
+        entry.holds--;
+        touch(entry);
+        if (entries.has(entry)) wakeFor(entry);
       };
     },
   };

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import { asMcpError } from "./answer.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { EngineSession, Progress, SessionRequestOptions } from "./contracts.ts";
-import type { Deadline, Deadlines } from "./deadlines.ts";
+import type { Deadlines, Expiring } from "./deadlines.ts";
 import { endpointName, type McpEndpoint } from "./endpoint.ts";
 import { Cancelled, ConnectionLost, type McpError, type RequestError, RequestTimeout } from "./errors.ts";
 import type { McpSettings } from "./settings.ts";
@@ -34,27 +34,49 @@ export interface Requests {
   readonly cancelAll: (reason: McpError) => void;
 }
 
-const millis = (given: Duration.Input | undefined, fallback: number): number =>
-  given === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(given));
+const millis = (given: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(given));
 
-/** A request on the wire, as its engine sees it. */
-class RunningRequest extends Cancellation implements SessionRequestOptions {
-  deadline: Deadline | undefined = undefined;
+/** What the requests of one session share. */
+interface Session {
+  readonly server: string;
+  readonly deadlines: Deadlines;
+  readonly diagnose: (message: string) => void;
+}
+
+/** A request on the wire, as its engine and its deadline see it. */
+class RunningRequest extends Cancellation implements SessionRequestOptions, Expiring {
+  idleAt = Infinity;
+  totalAt = Infinity;
+  holds = 0;
+  readonly idle: number;
+  readonly total: number;
   readonly onProgress: (progress: Progress) => void;
-  constructor(listener: RequestOptions["onProgress"], diagnose: (message: string) => void) {
+  readonly #session: Session;
+  readonly #method: string;
+
+  constructor(session: Session, method: string, idle: number, total: number, listener: RequestOptions["onProgress"]) {
     super();
+    this.#session = session;
+    this.#method = method;
+    this.idle = idle;
+    this.total = total;
     this.onProgress = (progress) => {
-      this.deadline?.touch();
+      session.deadlines.touch(this);
       try {
         listener?.(progress);
       } catch (cause) {
-        diagnose(`onProgress threw: ${String(cause)}`);
+        session.diagnose(`onProgress threw: ${String(cause)}`);
       }
     };
   }
 
+  expire(kind: "idle" | "total"): void {
+    const timeout = kind === "idle" ? this.idle : this.total;
+    this.cancel(new RequestTimeout({ server: this.#session.server, method: this.#method, kind, timeout }));
+  }
+
   onHostWork(): () => void {
-    return this.deadline?.hold() ?? (() => {});
+    return this.#session.deadlines.hold(this);
   }
 }
 
@@ -66,7 +88,8 @@ export const makeRequests = (
   diagnose: (message: string) => void,
 ): Requests => {
   const server = endpointName(endpoint);
-  const idleDefault = millis(endpoint.requestTimeout, settings.requestTimeout);
+  const shared: Session = { server, deadlines, diagnose };
+  const idleDefault = endpoint.requestTimeout === undefined ? settings.requestTimeout : millis(endpoint.requestTimeout);
   const running = new Set<RunningRequest>();
   let closed: { readonly error: McpError | undefined } | undefined;
 
@@ -77,14 +100,13 @@ export const makeRequests = (
         resume(Effect.fail(new ConnectionLost({ server, outcome: "not-sent", reason }, closed.error)));
         return;
       }
-      const current = new RunningRequest(given.onProgress, diagnose);
-      const total = millis(given.maxTotalTimeout, settings.maxTotalTimeout);
-      current.deadline = deadlines.add(millis(given.timeout, idleDefault), total, (kind, timeout) =>
-        current.cancel(new RequestTimeout({ server, method, kind, timeout })),
-      );
+      const idle = given.timeout === undefined ? idleDefault : millis(given.timeout);
+      const total = given.maxTotalTimeout === undefined ? settings.maxTotalTimeout : millis(given.maxTotalTimeout);
+      const current = new RunningRequest(shared, method, idle, total, given.onProgress);
+      deadlines.start(current);
       running.add(current);
       const end = (): void => {
-        current.deadline!.remove();
+        deadlines.stop(current);
         running.delete(current);
       };
       const sent = given.meta ? { ...params, _meta: given.meta } : (params as Record<string, unknown> | undefined);

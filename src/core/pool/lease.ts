@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import type { LiveClient } from "../client.ts";
-import type { Deadline, Deadlines } from "../deadlines.ts";
+import type { Deadlines, Expiring } from "../deadlines.ts";
 
 export interface Lease {
   readonly client: LiveClient;
@@ -37,25 +37,31 @@ export const makeLease = (client: LiveClient, options: LeaseOptions): Lease => {
   const end = Scope.close(hold, Exit.void);
   let users = 0;
   let retired = false;
-  let idle: Deadline | undefined;
+  const idle: Expiring = {
+    idleAt: Infinity,
+    totalAt: Infinity,
+    holds: 0,
+    idle: options.idleTimeout,
+    total: Infinity,
+    expire: options.onIdle,
+  };
   return {
     client,
     hold,
     users: () => users,
     enter: () => {
       users++;
-      idle?.remove();
-      idle = undefined;
+      options.deadlines.stop(idle);
     },
     leave: () => {
       if (--users > 0) return;
       if (retired) return options.fork(end);
       options.onUnused(options.now());
-      if (!retired && users === 0) idle = options.deadlines.add(options.idleTimeout, Infinity, options.onIdle);
+      if (!retired && users === 0) options.deadlines.start(idle);
     },
     retire: Effect.suspend(() => {
       retired = true;
-      idle?.remove();
+      options.deadlines.stop(idle);
       return users === 0 ? end : Effect.void;
     }),
   };
