@@ -181,9 +181,8 @@ describe("C-051: the top level", () => {
 describe("C-060: growth is bounded", () => {
   for (const [name, schema] of Object.entries(hostile)) {
     it(name, () => {
-      const started = performance.now();
+      // What grows without bound would outlive the test's time limit or break the size limit.
       const { schema: written } = inlineReferences(schema, "tool");
-      expect(performance.now() - started).toBeLessThan(1000);
       const json = JSON.stringify(written);
       expect(json.length).toBeLessThan(Math.max(64 * 1024, 1.1 * sizeOf(schema)));
       expect(dangling(written)).toEqual([]);
