@@ -90,6 +90,9 @@ const lazy =
     Effect.flatMap(Effect.promise(load), (command) => command(input, session));
 
 const commands = {
+  login: lazy(async () => (await import("./commands/auth.ts")).loginCommand),
+  status: lazy(async () => (await import("./commands/auth.ts")).statusCommand),
+  logout: lazy(async () => (await import("./commands/auth.ts")).logoutCommand),
   call: lazy(async () => (await import("./commands/call.ts")).callCommand),
   connect: lazy(async () => (await import("./commands/connect.ts")).connectCommand),
   doctor: lazy(async () => (await import("./commands/doctor.ts")).doctorCommand),
@@ -107,22 +110,21 @@ const makeCommands = (run: Runner) => {
   const work = <Input>(command: Work<Input>, input: Input) =>
     Effect.flatMap(root, (options) => run(command, input, options));
 
-  const tools = Command.make(
-    "tools",
-    {
-      server: Argument.String("server").pipe(
-        Argument.withDescription("Only this server"),
-        Argument.optional,
-        Argument.map(Option.getOrUndefined),
-      ),
-    },
-    (input) => work(commands.tools, input),
-  ).pipe(Command.withDescription("List the tools of all servers, or of one"));
+  const server = Argument.String("server").pipe(Argument.withDescription("Name of the server in the configuration"));
+  const oneServer = Argument.String("server").pipe(
+    Argument.withDescription("Only this server"),
+    Argument.optional,
+    Argument.map(Option.getOrUndefined),
+  );
+
+  const tools = Command.make("tools", { server: oneServer }, (input) => work(commands.tools, input)).pipe(
+    Command.withDescription("List the tools of all servers, or of one"),
+  );
 
   const call = Command.make(
     "call",
     {
-      server: Argument.String("server").pipe(Argument.withDescription("Name of the server in the configuration")),
+      server,
       tool: Argument.String("tool").pipe(Argument.withDescription("Name of the tool")),
       pairs: Argument.String("key=value").pipe(
         Argument.withDescription("An argument; JSON where the tool wants something else than a string"),
@@ -194,7 +196,29 @@ const makeCommands = (run: Runner) => {
     },
     (input) => work(commands.import, input),
   ).pipe(Command.withDescription("Show what the hosts on this machine have configured, as one mcp.json"));
-  return root.pipe(Command.withSubcommands([serve, connect, imports, tools, call, health, doctor]));
+  const auth = Command.make("auth").pipe(
+    Command.withDescription("Log in to HTTP servers; the other commands use the login by themselves"),
+    Command.withSubcommands([
+      Command.make(
+        "login",
+        {
+          server,
+          browser: Flag.Boolean("browser").pipe(
+            Flag.withDefault(true),
+            Flag.withDescription("Open a browser; with --no-browser the page's address is only shown"),
+          ),
+        },
+        (input) => work(commands.login, input),
+      ).pipe(Command.withDescription("Log in with a browser; --timeout bounds the wait for it (default and most 5m)")),
+      Command.make("status", { server: oneServer }, (input) => work(commands.status, input)).pipe(
+        Command.withDescription("Show the logins that are kept, without a secret"),
+      ),
+      Command.make("logout", { server }, (input) => work(commands.logout, input)).pipe(
+        Command.withDescription("Forget the login"),
+      ),
+    ]),
+  );
+  return root.pipe(Command.withSubcommands([serve, connect, imports, tools, call, auth, health, doctor]));
 };
 
 /** Only file flags and prompts ask for these services, and there are none. */

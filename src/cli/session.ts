@@ -3,15 +3,19 @@ import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Scope from "effect/Scope";
 import type { McpConnector } from "../core/connector.ts";
-import type { InvalidConfig, McpError, PluginFailed } from "../core/errors.ts";
+import type { TokenStore } from "../core/contracts.ts";
+import type { McpError } from "../core/errors.ts";
 import type { Provider } from "../core/provider.ts";
 import type { McpRuntime } from "../core/runtime.ts";
 import { make } from "../effect.ts";
 import * as Ports from "../core/ports.ts";
 import type { LoadedEndpoint } from "../plugins/endpoints/mcp-json.ts";
 import { loggerObserver } from "../plugins/observers/logger.ts";
+import { attempt } from "./attempt.ts";
 import type { Output } from "./output.ts";
 import type { Spinner } from "./spinner.ts";
+import { adviseLogin } from "./stored-logins.ts";
+import { userTokens } from "./token-file-store.ts";
 
 /** Options that every command takes. */
 export interface CommandOptions {
@@ -29,12 +33,16 @@ export interface Session {
 /** A command: reports its result and answers the exit code. */
 export type Command<Input> = (input: Input, session: Session) => Effect.Effect<number, McpError, Scope.Scope>;
 
-/** A runtime whose end is shown when it takes long: a server may need its grace period. */
-export const openRuntime = ({
-  options: { timeout, verbose },
-  spinner,
-}: Session): Effect.Effect<McpRuntime, PluginFailed | InvalidConfig, Scope.Scope> =>
+/**
+ * A runtime whose end is shown when it takes long: a server may need its grace period.
+ * Logins are the user's own, unless another store is given.
+ */
+export const openRuntime = (
+  { options: { timeout, verbose }, spinner }: Session,
+  logins?: TokenStore,
+): Effect.Effect<McpRuntime, McpError, Scope.Scope> =>
   Effect.gen(function* () {
+    const store = logins ?? (yield* attempt("tokenStore", userTokens));
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) =>
       spinner.during("closing the servers", Scope.close(scope, exit)),
     );
@@ -42,6 +50,7 @@ export const openRuntime = ({
     return yield* make({
       settings: { ...limits },
       setup: (container) => {
+        container.registerInstance(Ports.tokenStore.token, store);
         if (verbose) container.registerInstance(Ports.observers.token, loggerObserver);
       },
     }).pipe(Scope.provide(scope));
@@ -57,12 +66,23 @@ export interface Reached {
 }
 
 /** Attaches a server and lists its tools; what goes wrong with it is its own. */
-export const reach = (runtime: McpRuntime, { handle, endpoint }: LoadedEndpoint): Effect.Effect<Reached> =>
+export const reach = (runtime: McpRuntime, server: LoadedEndpoint): Effect.Effect<Reached> =>
   Effect.gen(function* () {
+    const { handle, endpoint } = server;
     const connector = yield* runtime.attach(handle, endpoint);
     const tools = yield* connector.providers();
-    return { handle, connector, tools, error: connector.status.error };
-  }).pipe(Effect.catch((error) => Effect.succeed<Reached>({ handle, connector: undefined, tools: [], error })));
+    const { error } = connector.status;
+    return { handle, connector, tools, error: error && adviseLogin(server, error) };
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.succeed<Reached>({
+        handle: server.handle,
+        connector: undefined,
+        tools: [],
+        error: adviseLogin(server, error),
+      }),
+    ),
+  );
 
 /** Reaches servers side by side, in their order. */
 export const reachAll = (

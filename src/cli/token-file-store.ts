@@ -24,6 +24,9 @@ export const defaultTokenDirectory = async (): Promise<string> => {
   return join(base, "nucleo-mcp", "tokens");
 };
 
+/** The store of the user who runs the command. */
+export const userTokens = async (): Promise<TokenFileStore> => tokenFileStore(await defaultTokenDirectory());
+
 const isAbsent = (cause: unknown): boolean => (cause as { readonly code?: unknown }).code === "ENOENT";
 
 const read = (text: string): KeptLogin | undefined => {

@@ -4,9 +4,10 @@ import { InvalidArguments, ToolNotFound } from "../../core/errors.ts";
 import type { Provider } from "../../core/provider.ts";
 import { modelText } from "../../core/results.ts";
 import { type GivenArguments, readArguments } from "../call-arguments.ts";
-import { openConfig, pickServer } from "../config.ts";
+import { pickServer } from "../config.ts";
 import { exitCodes } from "../exit-code.ts";
 import { type Command, openRuntime, reach, type Reached } from "../session.ts";
+import { openServers } from "../stored-logins.ts";
 import { similarNames } from "../suggestions.ts";
 import { UsageError } from "../usage-error.ts";
 
@@ -29,8 +30,8 @@ export interface CallInput extends GivenArguments {
 /** Calls a tool; its text goes to stdout, a failure that the tool reports to stderr. */
 export const callCommand: Command<CallInput> = (input, session) =>
   Effect.gen(function* () {
-    const { options, output, spinner } = session;
-    const server = yield* pickServer(yield* openConfig(options.config), input.server);
+    const { output, spinner } = session;
+    const server = yield* pickServer(yield* openServers(session), input.server);
     const runtime = yield* openRuntime(session);
     const reached = yield* spinner.during(`connecting to ${server.handle}`, reach(runtime, server));
     if (reached.error) return yield* reached.error;

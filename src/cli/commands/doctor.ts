@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect";
 import type { McpError } from "../../core/errors.ts";
 import type { McpRuntime } from "../../core/runtime.ts";
 import type { LoadedEndpoint } from "../../plugins/endpoints/mcp-json.ts";
-import { openConfig } from "../config.ts";
 import { exitCodes, serverExitCode, worst } from "../exit-code.ts";
 import { errorDocument, type Output } from "../output.ts";
 import { type Command, openRuntime, reach } from "../session.ts";
+import { adviseLogin, openServers } from "../stored-logins.ts";
 
 /** How far a server came: the check that failed, or the last one. */
 type Step = "config" | "connect" | "list" | "tools";
@@ -48,7 +48,7 @@ const check = (runtime: McpRuntime, server: LoadedEndpoint): Effect.Effect<Reado
     return [{ server: handle, step: "tools" as const, state: "fine" as const, message }, ...skipped];
   }).pipe(
     Effect.scoped,
-    Effect.catch((error) => Effect.succeed([failed(server.handle, "connect", error)])),
+    Effect.catch((error) => Effect.succeed([failed(server.handle, "connect", adviseLogin(server, error))])),
   );
 
 const findingText = (finding: Finding, { style, foreign }: Output): string => {
@@ -66,8 +66,8 @@ const codeOf = ({ state, step, error }: Finding): number => {
 /** Checks configuration, start, handshake and listing of all servers side by side. */
 export const doctorCommand: Command<{}> = (_input, session) =>
   Effect.gen(function* () {
-    const { options, output, spinner } = session;
-    const config = yield* openConfig(options.config);
+    const { output, spinner } = session;
+    const config = yield* openServers(session);
     const runtime = yield* openRuntime(session);
     const pending = new Set(config.servers.map(({ handle }) => handle));
     const one = (server: LoadedEndpoint) =>

@@ -1,10 +1,11 @@
 /** `health`: connects every server and shows the runtime's snapshot. */
 import * as Effect from "effect/Effect";
 import type { ConnectorHealth, EndpointHealth, HealthSnapshot } from "../../core/health.ts";
-import { openConfig, warnOfFaults } from "../config.ts";
+import { warnOfFaults } from "../config.ts";
 import { exitCodes, serverExitCode, worst } from "../exit-code.ts";
 import type { Output } from "../output.ts";
 import { type Command, openRuntime, reachAll } from "../session.ts";
+import { openServers } from "../stored-logins.ts";
 
 type Row = ReadonlyArray<string>;
 
@@ -43,8 +44,8 @@ const healthText = (health: HealthSnapshot, { style, foreign }: Output): string 
 /** Connects all servers side by side; why one failed goes to stderr. */
 export const healthCommand: Command<{}> = (_input, session) =>
   Effect.gen(function* () {
-    const { options, output, spinner } = session;
-    const config = yield* openConfig(options.config);
+    const { output, spinner } = session;
+    const config = yield* openServers(session);
     yield* warnOfFaults(config, output);
     const runtime = yield* openRuntime(session);
     const reached = yield* reachAll(runtime, config.servers, spinner);

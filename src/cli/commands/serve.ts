@@ -8,10 +8,12 @@ import type { McpJson } from "../../plugins/endpoints/mcp-json.ts";
 import { loggerObserver } from "../../plugins/observers/logger.ts";
 import { createGateway, type Gateway } from "../../serve.ts";
 import { attempt } from "../attempt.ts";
-import { openConfig, warnOfFaults } from "../config.ts";
+import { warnOfFaults } from "../config.ts";
 import { exitCodes } from "../exit-code.ts";
 import { publishRecord, tokenVariable } from "../gateway-record.ts";
 import type { Command, Session } from "../session.ts";
+import { openServers } from "../stored-logins.ts";
+import { userTokens } from "../token-file-store.ts";
 
 export interface ServeInput {
   /** `host:port`. */
@@ -32,11 +34,13 @@ const openGateway = (
 ): Effect.Effect<Gateway, McpError, Scope.Scope> =>
   Effect.gen(function* () {
     const limits = timeout && { connectTimeout: timeout, requestTimeout: timeout, maxTotalTimeout: timeout };
+    const tokens = yield* attempt("tokenStore", userTokens);
     const gateway = yield* Effect.acquireRelease(
       attempt("gateway", () =>
         createGateway({
           settings: { ...limits },
           setup: (container) => {
+            container.registerInstance(Ports.tokenStore.token, tokens);
             if (verbose) container.registerInstance(Ports.observers.token, loggerObserver);
           },
         }),
@@ -78,8 +82,8 @@ const idle = (gateway: Gateway, limit: Duration.Duration | undefined): Effect.Ef
 /** Serves until a signal comes, the client of stdio goes, or nobody was there for `--until-idle`. */
 export const serveCommand: Command<ServeInput> = (input, session) =>
   Effect.gen(function* () {
-    const { options, output } = session;
-    const config = yield* openConfig(options.config);
+    const { output } = session;
+    const config = yield* openServers(session);
     yield* warnOfFaults(config, output);
     if (input.stdio) {
       const gateway = yield* openGateway(session, config);

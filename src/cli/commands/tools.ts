@@ -1,10 +1,11 @@
 /** `tools [server]`: what the servers offer. */
 import * as Effect from "effect/Effect";
 import type { Provider } from "../../core/provider.ts";
-import { openConfig, pickServer, warnOfFaults } from "../config.ts";
+import { pickServer, warnOfFaults } from "../config.ts";
 import { exitCodes, serverExitCode, worst } from "../exit-code.ts";
 import { errorDocument, type Output } from "../output.ts";
 import { type Command, openRuntime, type Reached, reachAll } from "../session.ts";
+import { openServers } from "../stored-logins.ts";
 
 type Schema = Readonly<Record<string, any>>;
 
@@ -61,8 +62,8 @@ const toolDocument = ({ handle, tool, name, title, description, inputSchema, raw
 /** Lists the tools of one server, or of all; a server that fails hides no other. */
 export const toolsCommand: Command<{ readonly server: string | undefined }> = ({ server }, session) =>
   Effect.gen(function* () {
-    const { options, output, spinner } = session;
-    const config = yield* openConfig(options.config);
+    const { output, spinner } = session;
+    const config = yield* openServers(session);
     const wanted = server === undefined ? config.servers : [yield* pickServer(config, server)];
     const faults = server === undefined ? config.faults : [];
     if (server === undefined) yield* warnOfFaults(config, output);
