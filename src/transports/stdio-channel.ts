@@ -1,19 +1,14 @@
 /** The channel over a process's stdin and stdout, from its start to the end of all its descendants. */
+import { execFile } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import * as Cause from "effect/Cause";
-import * as Effect from "effect/Effect";
-import * as Exit from "effect/Exit";
-import * as Fiber from "effect/Fiber";
-import * as Latch from "effect/Latch";
-import * as Scope from "effect/Scope";
-import * as Stream from "effect/Stream";
-import type { ChildProcessHandle } from "effect/process/ChildProcessSpawner";
 import type { McpTransport, TransportContext } from "../core/contracts.ts";
 import { ConnectionLost, MessageTooLarge, type ProcessEnd } from "../core/errors.ts";
 import { Framer } from "./stdio-framing.ts";
 import { processGroup } from "./stdio-group.ts";
 import { guardGroup } from "./stdio-guard.ts";
 import { Outbox } from "./stdio-outbox.ts";
+import type { ServerProcess } from "./stdio-process.ts";
 import { printable, type Secrets } from "./stdio-secrets.ts";
 import { StderrTail } from "./stdio-stderr-tail.ts";
 
@@ -40,151 +35,156 @@ const skipReport = (secrets: Secrets, diagnose: (message: string) => void): ((li
   };
 };
 
-/** Moves bytes until the pipe or the scope ends; how it ended is of no interest. */
-const pump = (scope: Scope.Scope, effect: Effect.Effect<void, unknown>) => Effect.forkIn(Effect.exit(effect), scope);
+/** Settles when the stream has ended or is closed, however that came. */
+const ended = (stream: Readable | Writable): Promise<void> =>
+  new Promise((resolve) => {
+    for (const event of ["end", "finish", "close", "error"]) stream.once(event, () => resolve());
+  });
 
-/** How a process ended; the spawner names a signal in words only. */
-const processEnd = (exit: Exit.Exit<number, unknown>): ProcessEnd =>
-  Exit.isSuccess(exit) ? { exitCode: exit.value } : { signal: /SIG[A-Z0-9]+/.exec(Cause.pretty(exit.cause))?.[0] };
+/** Waits for the promise, but no longer than `limit` ms. */
+const within = async (promise: Promise<unknown>, limit: number): Promise<void> => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await Promise.race([promise, new Promise((resolve) => (timer = setTimeout(resolve, limit)))]);
+  clearTimeout(timer);
+};
 
-/** A channel to a running process. `scope` holds the process; closing the channel closes it. */
+/** Ends the process and all it started, on Windows. */
+const endTree = (pid: number): Promise<void> =>
+  new Promise((resolve) => {
+    execFile("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }, () => resolve());
+  });
+
+/** A channel to a running process. Closing it ends the process and its descendants. */
 export const makeChannel = (
   server: string,
   secrets: Secrets,
   { settings, diagnose }: TransportContext,
-  handle: ChildProcessHandle,
-  scope: Scope.Closeable,
-): Effect.Effect<McpTransport> =>
-  Effect.gen(function* () {
-    const outbox = new Outbox();
-    const tail = new StderrTail(settings.stderrTailMax, secrets);
-    /** Reading begins at `start()`, when somebody listens. */
-    const started = Latch.makeUnsafe(false);
-    let exited: ProcessEnd | undefined;
-    let lost: string | undefined;
-    let told = false;
-    let closing: Promise<void> | undefined;
-    const group = processGroup(handle.pid);
-    const unguard = guardGroup(handle.pid);
+  child: ServerProcess,
+): McpTransport => {
+  const pid = child.pid!;
+  const outbox = new Outbox(child.stdin);
+  const tail = new StderrTail(settings.stderrTailMax, secrets);
+  let exited: ProcessEnd | undefined;
+  let lost: string | undefined;
+  let told = false;
+  let closing: Promise<void> | undefined;
+  const group = processGroup(pid);
+  const unguard = guardGroup(pid);
 
-    const end = (): ProcessEnd => ({ ...exited, stderrTail: tail.toString() || undefined });
-    const connectionLost = (outcome: "not-sent" | "unknown"): ConnectionLost =>
-      new ConnectionLost({ server, outcome, reason: lost ?? "its process ended", ...end() });
-    const guarded = (listener: () => void): void => {
-      try {
-        listener();
-      } catch (error) {
-        channel.onerror?.(error instanceof Error ? error : new Error(String(error)));
-      }
-    };
+  const end = (): ProcessEnd => ({ ...exited, stderrTail: tail.toString() || undefined });
+  const connectionLost = (outcome: "not-sent" | "unknown"): ConnectionLost =>
+    new ConnectionLost({ server, outcome, reason: lost ?? "its process ended", ...end() });
+  const guarded = (listener: () => void): void => {
+    try {
+      listener();
+    } catch (error) {
+      channel.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
 
-    const deliver = (message: object): void => {
-      if (lost === undefined) guarded(() => channel.onmessage?.(message as JSONRPCMessage));
-    };
-    const framer = new Framer(settings.messageMax, {
-      onMessage: deliver,
-      onSkip: skipReport(secrets, diagnose),
-      onTooLarge: ({ id, size }) => {
-        const data = new MessageTooLarge({ server, size, limit: settings.messageMax });
-        if (id === undefined) diagnose(`${data.message} It was skipped: it does not say which request it answers.`);
-        else deliver({ jsonrpc: "2.0", id, error: { code: internalError, message: data.message, data } });
-      },
-    });
-
-    const stdin = yield* pump(scope, Stream.run(Stream.fromPull(Effect.succeed(outbox.pull)), handle.stdin));
-    const stderr = yield* pump(
-      scope,
-      Stream.runForEachArray(handle.stderr, (chunks) => Effect.sync(() => chunks.forEach((chunk) => tail.push(chunk)))),
-    );
-    const stdout = yield* pump(
-      scope,
-      Effect.andThen(
-        started.await,
-        Stream.runForEachArray(handle.stdout, (chunks) =>
-          Effect.sync(() => chunks.forEach((chunk) => framer.push(chunk))),
-        ),
-      ),
-    );
-    const exit = yield* Effect.forkDetach(
-      Effect.map(Effect.exit(handle.exitCode), (result) => {
-        exited = processEnd(result);
-      }),
-    );
-
-    const tell = (): void => {
-      if (told) return;
-      told = true;
-      guarded(() => channel.onclose?.());
-    };
-
-    /** Sees the connection end by itself: whichever of process and pipes ends first. */
-    const watch = Effect.gen(function* () {
-      const reason = yield* Effect.raceAllFirst([
-        Effect.as(Fiber.await(exit), "its process ended"),
-        Effect.as(Fiber.await(stdout), "it closed its stdout"),
-        Effect.as(Fiber.await(stdin), "it closed its stdin"),
-      ]);
-      yield* Effect.timeoutOption(Fiber.awaitAll([exit, stdout, stderr]), lastWords);
-      lost ??= exited ? "its process ended" : reason;
-      outbox.fail(connectionLost);
-      // Senders learn that nothing was sent before everybody learns that the connection is gone.
-      yield* Effect.yieldNow;
-      tell();
-      void channel.close();
-    });
-
-    const isGone = (): boolean => exited !== undefined && !group.hasMembers();
-    const waitUntilGone = (limit: number) =>
-      Effect.gen(function* () {
-        const deadline = performance.now() + limit;
-        yield* Effect.timeoutOption(Fiber.await(exit), limit);
-        for (let pause = 5; !isGone(); pause = Math.min(pause * 2, 50)) {
-          if (performance.now() >= deadline) return false;
-          yield* Effect.sleep(pause);
-        }
-        return true;
-      });
-
-    /** The pipes are drained to the end: a server that logs its end must not be stopped by a full pipe. */
-    const shutDown = Effect.gen(function* () {
-      yield* Effect.timeoutOption(Fiber.await(exit), settings.closeGrace);
-      if (process.platform === "win32") yield* Effect.ignore(handle.kill({ forceKillAfter: settings.closeGrace }));
-      else if (!isGone()) {
-        group.signal("SIGTERM");
-        if (!(yield* waitUntilGone(settings.closeGrace))) {
-          group.signal("SIGKILL");
-          yield* waitUntilGone(settings.closeGrace);
-        }
-      }
-      outbox.fail(connectionLost);
-      yield* Effect.promise(unguard);
-      // The spawner looks after the group too, and waits up to a second for unreaped members: nobody else need.
-      yield* group.isEmpty() ? Scope.close(scope, Exit.void) : Effect.forkDetach(Scope.close(scope, Exit.void));
-    });
-
-    const channel: McpTransport = {
-      pid: handle.pid,
-      end,
-      start: async () => {
-        if (lost !== undefined) throw connectionLost("not-sent");
-        started.openUnsafe();
-        Effect.runFork(watch);
-      },
-      send: async (message) => {
-        if (lost !== undefined || exited) throw connectionLost("not-sent");
-        return outbox.push(`${JSON.stringify(message)}\n`);
-      },
-      close: () => {
-        if (!closing) {
-          lost ??= "it was closed";
-          tell();
-          started.openUnsafe();
-          outbox.end();
-          // Outside the caller's fiber: what ends processes is not to be interrupted, nor to run on a test's clock.
-          closing = Effect.runPromise(shutDown);
-        }
-        return closing;
-      },
-    };
-    return channel;
+  const deliver = (message: object): void => {
+    if (lost === undefined) guarded(() => channel.onmessage?.(message as JSONRPCMessage));
+  };
+  const framer = new Framer(settings.messageMax, {
+    onMessage: deliver,
+    onSkip: skipReport(secrets, diagnose),
+    onTooLarge: ({ id, size }) => {
+      const data = new MessageTooLarge({ server, size, limit: settings.messageMax });
+      if (id === undefined) diagnose(`${data.message} It was skipped: it does not say which request it answers.`);
+      else deliver({ jsonrpc: "2.0", id, error: { code: internalError, message: data.message, data } });
+    },
   });
+
+  child.stderr.on("data", (chunk: Uint8Array) => tail.push(chunk));
+  // A pipe's error says no more than its end does; unheard, it would end the host.
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on("error", () => {});
+  const exit = new Promise<void>((resolve) => {
+    const onExit = (code: number | null, signal: string | null): void => {
+      exited = code === null ? { signal: signal ?? undefined } : { exitCode: code };
+      resolve();
+    };
+    if (child.exitCode === null && child.signalCode === null) child.once("exit", onExit);
+    else onExit(child.exitCode, child.signalCode);
+  });
+  const [stdin, stdout, stderr] = [ended(child.stdin), ended(child.stdout), ended(child.stderr)];
+  /** Reading begins when somebody listens. */
+  const read = (): void => void child.stdout.on("data", (chunk: Uint8Array) => framer.push(chunk));
+
+  const tell = (): void => {
+    if (told) return;
+    told = true;
+    guarded(() => channel.onclose?.());
+  };
+
+  /** Sees the connection end by itself: whichever of process and pipes ends first. */
+  const watch = async (): Promise<void> => {
+    const reason = await Promise.race([
+      exit.then(() => "its process ended"),
+      stdout.then(() => "it closed its stdout"),
+      stdin.then(() => "it closed its stdin"),
+    ]);
+    await within(Promise.all([exit, stdout, stderr]), lastWords);
+    lost ??= exited ? "its process ended" : reason;
+    outbox.fail(connectionLost);
+    // Senders learn that nothing was sent before everybody learns that the connection is gone.
+    await new Promise((resolve) => setImmediate(resolve));
+    tell();
+    void channel.close();
+  };
+
+  const isGone = (): boolean => exited !== undefined && !group.hasMembers();
+  const waitUntilGone = async (limit: number): Promise<boolean> => {
+    const deadline = performance.now() + limit;
+    await within(exit, limit);
+    for (let pause = 5; !isGone(); pause = Math.min(pause * 2, 50)) {
+      if (performance.now() >= deadline) return false;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+    return true;
+  };
+
+  /** The pipes are drained to the end: a server that logs its end must not be stopped by a full pipe. */
+  const shutDown = async (): Promise<void> => {
+    await within(exit, settings.closeGrace);
+    if (process.platform === "win32") {
+      if (!exited) await endTree(pid);
+      await within(exit, settings.closeGrace);
+    } else if (!isGone()) {
+      group.signal("SIGTERM");
+      if (!(await waitUntilGone(settings.closeGrace))) {
+        group.signal("SIGKILL");
+        await waitUntilGone(settings.closeGrace);
+      }
+    }
+    outbox.fail(connectionLost);
+    // A process that left the group may hold the pipes open; they must not hold the host.
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
+    await unguard();
+  };
+
+  const channel: McpTransport = {
+    pid,
+    end,
+    start: async () => {
+      if (lost !== undefined) throw connectionLost("not-sent");
+      read();
+      void watch();
+    },
+    send: async (message) => {
+      if (lost !== undefined || exited) throw connectionLost("not-sent");
+      return outbox.push(`${JSON.stringify(message)}\n`);
+    },
+    close: () => {
+      if (!closing) {
+        lost ??= "it was closed";
+        tell();
+        // What is left on stdout is of no use, but a full pipe would keep the server from ending.
+        child.stdout.resume();
+        outbox.end();
+        closing = shutDown();
+      }
+      return closing;
+    },
+  };
+  return channel;
+};

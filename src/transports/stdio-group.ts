@@ -40,8 +40,6 @@ export interface ProcessGroup {
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Whether a member other than the leader lives; asked when the leader has ended. */
   readonly hasMembers: () => boolean;
-  /** Whether nothing of the group is left, not even an unreaped member. */
-  readonly isEmpty: () => boolean;
 }
 
 /** `group`: the process id of the leader. */
@@ -57,6 +55,5 @@ export const processGroup = (group: number): ProcessGroup => {
       known = pids?.find((pid) => isLiveMember(pid, group));
       return pids === undefined || known !== undefined;
     },
-    isEmpty: () => !signalGroup(group, 0),
   };
 };

@@ -2,12 +2,7 @@
  * Messages on their way to a server's stdin. All that is sent in one tick, or while
  * the pipe is full, becomes one write; and one promise serves all of that write.
  */
-import type { NonEmptyReadonlyArray } from "effect/Array";
-import * as Cause from "effect/Cause";
-import * as Effect from "effect/Effect";
-import type * as Pull from "effect/Pull";
-
-type Bytes = NonEmptyReadonlyArray<Uint8Array>;
+import type { Writable } from "node:stream";
 
 interface Batch {
   text: string;
@@ -28,19 +23,21 @@ const makeBatch = (): Batch => {
   return { text: "", written, resolve, reject };
 };
 
-const encoder = new TextEncoder();
-
 export class Outbox {
+  readonly #stdin: Writable;
   #waiting: Batch | undefined;
-  #writing: Batch | undefined;
-  #pull: ((next: Effect.Effect<Bytes, Cause.Done>) => void) | undefined;
-  #ended = false;
+  readonly #writing = new Set<Batch>();
+  #full = false;
+
+  constructor(stdin: Writable) {
+    this.#stdin = stdin;
+  }
 
   /** Queues text. Settles when it is written to the pipe, or rejects when it cannot be. */
   push(text: string): Promise<void> {
     if (!this.#waiting) {
       this.#waiting = makeBatch();
-      if (this.#pull) queueMicrotask(this.#offer);
+      if (!this.#full) queueMicrotask(this.#flush);
     }
     this.#waiting.text += text;
     return this.#waiting.written;
@@ -48,32 +45,33 @@ export class Outbox {
 
   /** Ends stdin after what is queued. */
   end(): void {
-    this.#ended = true;
-    this.#offer();
+    this.#full = false;
+    this.#flush();
+    this.#stdin.end();
   }
 
   /** The pipe is broken: what was being written may have arrived, what waits has not. */
   fail(error: (outcome: "not-sent" | "unknown") => unknown): void {
-    this.#writing?.reject(error("unknown"));
+    for (const batch of this.#writing) batch.reject(error("unknown"));
+    this.#writing.clear();
     this.#waiting?.reject(error("not-sent"));
-    this.#writing = this.#waiting = undefined;
+    this.#waiting = undefined;
   }
 
-  /** The next write; asking for it says that the one before is done. */
-  readonly pull: Pull.Pull<Bytes> = Effect.callback<Bytes, Cause.Done>((resume) => {
-    this.#writing?.resolve();
-    this.#writing = undefined;
-    this.#pull = resume;
-    this.#offer();
-  });
-
-  readonly #offer = (): void => {
-    const resume = this.#pull;
+  readonly #flush = (): void => {
     const batch = this.#waiting;
-    if (!resume || (!batch && !this.#ended)) return;
-    this.#pull = undefined;
+    if (!batch || this.#full || this.#stdin.writableEnded) return;
     this.#waiting = undefined;
-    this.#writing = batch;
-    resume(batch ? Effect.succeed([encoder.encode(batch.text)]) : Cause.done());
+    this.#writing.add(batch);
+    const hasRoom = this.#stdin.write(batch.text, (error) => {
+      // A failed write is settled by `fail`, when it is known how the process ended.
+      if (!error && this.#writing.delete(batch)) batch.resolve();
+    });
+    if (hasRoom) return;
+    this.#full = true;
+    this.#stdin.once("drain", () => {
+      this.#full = false;
+      this.#flush();
+    });
   };
 }

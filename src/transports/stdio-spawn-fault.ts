@@ -2,9 +2,12 @@
  * Why a process could not be started. The system says `ENOENT` for a missing
  * command, working directory and interpreter alike; this looks which one it is.
  */
+import * as NodeFileSystem from "@effect/platform-node-shared/NodeFileSystem";
+import * as NodePath from "@effect/platform-node-shared/NodePath";
 import * as Effect from "effect/Effect";
-import type * as FileSystem from "effect/FileSystem";
-import type * as Path from "effect/Path";
+import * as FileSystem from "effect/FileSystem";
+import * as Layer from "effect/Layer";
+import * as Path from "effect/Path";
 
 export interface SpawnFault {
   readonly reason: string;
@@ -123,8 +126,9 @@ const commandFault = (files: Files, attempt: SpawnAttempt): Effect.Effect<SpawnF
   });
 
 /** Looks for the cause: first the working directory, then the command, then what the system said. */
-export const explainSpawnFailure = (files: Files, attempt: SpawnAttempt): Effect.Effect<SpawnFault> =>
+export const explainSpawnFailure = (attempt: SpawnAttempt): Effect.Effect<SpawnFault> =>
   Effect.gen(function* () {
+    const files: Files = { fs: yield* FileSystem.FileSystem, path: yield* Path.Path };
     const directory = attempt.cwd === undefined ? undefined : yield* directoryFault(files, attempt.cwd);
     return (
       directory ??
@@ -133,4 +137,4 @@ export const explainSpawnFailure = (files: Files, attempt: SpawnAttempt): Effect
         fix: "Check 'command', 'args', 'env' and 'cwd', and whether the system has room for another process.",
       }
     );
-  });
+  }).pipe(Effect.provide(Layer.merge(NodeFileSystem.layer, NodePath.layer)));
