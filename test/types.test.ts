@@ -96,7 +96,7 @@ type WithSignal<P extends ReadonlyArray<unknown>, Q extends ReadonlyArray<unknow
     : false;
 
 /** Verbs that are done at once, so that there is nothing to cancel. */
-type Instant = "attach" | "detach" | "health" | "notifyRootsChanged";
+type Instant = "attach" | "detach" | "health" | "loadEndpoints" | "notifyRootsChanged";
 /** Needs a Scope of the host's, which Promise hosts do not have: they attach and detach. */
 type EffectOnly = "attachScoped";
 
@@ -125,7 +125,12 @@ holds<Equal<Differing<McpConnector, PromiseConnector>, never>>();
 holds<Equal<Differing<Provider, PromiseProvider>, never>>();
 holds<Equal<Differing<Adapter, PromiseAdapter>, never>>();
 // The claims above are about something: these are the verbs.
-holds<Equal<Verbs<McpRuntime>, "attach" | "detach" | "attachScoped" | "tools" | "callTool" | "client" | "health">>();
+holds<
+  Equal<
+    Verbs<McpRuntime>,
+    "attach" | "detach" | "attachScoped" | "tools" | "callTool" | "client" | "loadEndpoints" | "health"
+  >
+>();
 holds<Equal<Verbs<Adapter>, "execute">>();
 holds<Equal<Verbs<Provider>, "create">>();
 holds<Equal<Verbs<McpConnector>, "providers">>();

@@ -349,5 +349,11 @@ export interface Observer {
 /** Reads endpoints from somewhere, for example an mcp.json file. */
 export interface EndpointLoader {
   readonly kind: string;
-  readonly load: (source: string) => Answer<ReadonlyArray<{ readonly handle: string; readonly endpoint: McpEndpoint }>>;
+  readonly load: (source: string) => Answer<ReadonlyArray<LoadedEndpoint>>;
+}
+
+/** An endpoint and the handle to attach it under. */
+export interface LoadedEndpoint {
+  readonly handle: string;
+  readonly endpoint: McpEndpoint;
 }

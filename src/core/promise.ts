@@ -9,7 +9,7 @@ import type { ToolCall } from "./call.ts";
 import type { ToolDefinition } from "./catalog.ts";
 import type { Listing, McpClient, McpTool, NotificationListener, RequestOptions } from "./client.ts";
 import type { ConnectorStatus, McpConnector } from "./connector.ts";
-import type { Demand, Implementation, LoggingLevel, ServerCapabilities } from "./contracts.ts";
+import type { Demand, Implementation, LoadedEndpoint, LoggingLevel, ServerCapabilities } from "./contracts.ts";
 import { makeEdge, type Run } from "./edge.ts";
 import type { Era, McpEndpoint } from "./endpoint.ts";
 import type { HealthSnapshot } from "./health.ts";
@@ -87,6 +87,8 @@ export interface PromiseRuntime extends AsyncDisposable {
   readonly callTool: (call: ToolCall, options?: PromiseCallOptions) => Promise<McpToolResult>;
   readonly client: (endpoint: McpEndpoint, options?: Signalled) => Promise<PromiseClient>;
   readonly modelText: McpRuntime["modelText"];
+  readonly presentError: McpRuntime["presentError"];
+  readonly loadEndpoints: (source: string, kind?: string) => Promise<ReadonlyArray<LoadedEndpoint>>;
   readonly health: () => Promise<HealthSnapshot>;
   readonly settings: McpSettings;
   /** Ends everything; settles when every child process is gone. Safe to call twice. */
@@ -186,6 +188,8 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
       return connecting;
     },
     modelText: runtime.modelText,
+    presentError: runtime.presentError,
+    loadEndpoints: (source, kind) => run(runtime.loadEndpoints(source, kind)),
     health: () => run(runtime.health),
     settings: runtime.settings,
     close,

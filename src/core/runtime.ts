@@ -14,10 +14,19 @@ import { makeCatalog, toDefinition, type ToolDefinition } from "./catalog.ts";
 import type { McpClient } from "./client.ts";
 import type { McpConnector } from "./connector.ts";
 import { type ConnectorRegistry, makeConnectorRegistry } from "./connector-registry.ts";
-import type { Implementation } from "./contracts.ts";
+import { lift } from "./answer.ts";
+import type { Implementation, LoadedEndpoint } from "./contracts.ts";
 import { makeDeadlines } from "./deadlines.ts";
 import { endpointName, type McpEndpoint } from "./endpoint.ts";
-import type { AcquireError, CallError, InvalidConfig, PluginFailed, ToolFailed } from "./errors.ts";
+import {
+  type AcquireError,
+  type CallError,
+  InvalidConfig,
+  type InvalidEndpoint,
+  type McpError,
+  type PluginFailed,
+  type ToolFailed,
+} from "./errors.ts";
 import { makeEventBus } from "./events.ts";
 import { type HealthSnapshot, takeHealth } from "./health.ts";
 import { makeClientPool } from "./pool/client-pool.ts";
@@ -63,6 +72,16 @@ export interface McpRuntime extends Pick<ConnectorRegistry, "attach" | "detach" 
    * is named with its ref and stays reachable through the tool `get_artifact_field`.
    */
   readonly modelText: (result: McpToolResult, budget?: number) => string;
+  /** An error in words for a model: by the `errorPresenter` plugin, else the error's own message. */
+  readonly presentError: (error: McpError) => string;
+  /**
+   * Reads endpoints by a loader plugin, for example the file `mcp.json`; attach them then.
+   * `kind` defaults to `mcp-json`. Fails with what the loader says, naming every fault.
+   */
+  readonly loadEndpoints: (
+    source: string,
+    kind?: string,
+  ) => Effect.Effect<ReadonlyArray<LoadedEndpoint>, InvalidConfig | InvalidEndpoint | PluginFailed>;
   readonly health: Effect.Effect<HealthSnapshot>;
   readonly settings: McpSettings;
   /** The installed plugins, by port. */
@@ -147,6 +166,21 @@ export const makeRuntime = (
           const fault = registry.check("client", endpoint);
           if (fault) return Effect.fail(fault);
           return Effect.map(pool.borrow(endpoint), (client) => admitted(client, admission));
+        }),
+      presentError: (error) => installed(Ports.errorPresenter).present(error),
+      loadEndpoints: (source, kind = "mcp-json") =>
+        Effect.suspend(() => {
+          const loaders = installed(Ports.endpointLoaders);
+          const loader = loaders.find((candidate) => candidate.kind === kind);
+          if (loader)
+            return lift<ReadonlyArray<LoadedEndpoint>, InvalidConfig | InvalidEndpoint>(
+              kind,
+              () => loader.load(source) as never,
+            );
+          const fix = `Register one, or use: ${loaders.map((candidate) => candidate.kind).join(", ")}.`;
+          return Effect.fail(
+            new InvalidConfig({ source, field: "kind", reason: `'${kind}' has no endpoint loader`, fix }),
+          );
         }),
       health: Effect.map(Clock.currentTimeMillis, (now) =>
         takeHealth({ admission, pool, registry }, shutdown.state(), now),

@@ -320,3 +320,32 @@ describe("registration", () => {
     }),
   );
 });
+
+describe("endpoints from elsewhere", () => {
+  it.effect("come from a loader of the kind asked for; an unknown kind names those there are", () =>
+    Effect.gen(function* () {
+      const endpoint = new ScriptedEndpoint("loaded");
+      const runtime = yield* runtimeWith({
+        setup: (container) => {
+          const load = (source: string) => [{ handle: source, endpoint }];
+          container.registerInstance(ports.endpointLoaders.token, { kind: "list", load });
+        },
+      });
+      expect(yield* runtime.loadEndpoints("here", "list")).toEqual([{ handle: "here", endpoint }]);
+      const error = yield* Effect.flip(runtime.loadEndpoints("here", "tarot"));
+      expect(error).toMatchObject({ _tag: "InvalidConfig", field: "kind" });
+      expect(error.message).toContain("mcp-json, list");
+    }),
+  );
+
+  it.effect("errors are worded by the installed presenter", () =>
+    Effect.gen(function* () {
+      const present = (error: McpError) => `sorry: ${error.message}`;
+      const runtime = yield* runtimeWith({
+        setup: (container) => void container.registerInstance(ports.errorPresenter.token, { present }),
+      });
+      const error = yield* Effect.flip(runtime.callTool({ tool: "none" }));
+      expect(runtime.presentError(error)).toMatch(/^sorry: There is no tool 'none'/);
+    }),
+  );
+});

@@ -11,7 +11,7 @@
  * where the file lies in a directory such as `.vscode` or `.cursor`. `${workspaceFolder}`
  * is the project too. Without `cwd` a server runs where the host runs.
  */
-import type { EndpointLoader } from "../../core/contracts.ts";
+import type { EndpointLoader, LoadedEndpoint } from "../../core/contracts.ts";
 import type { McpEndpoint } from "../../core/endpoint.ts";
 import { InvalidConfig } from "../../core/errors.ts";
 import { JsoncError, parseJsonc } from "./jsonc.ts";
@@ -26,10 +26,7 @@ export interface McpJsonOptions {
   readonly directory?: string | undefined;
 }
 
-export interface LoadedEndpoint {
-  readonly handle: string;
-  readonly endpoint: McpEndpoint;
-}
+export type { LoadedEndpoint };
 
 /** A file's good servers and all its faults. */
 export interface McpJson {
