@@ -148,9 +148,16 @@ const makeCommands = (run: Runner) => {
   const health = Command.make("health", {}, (input) => work(commands.health, input)).pipe(
     Command.withDescription("Connect all servers and show the state of the runtime"),
   );
-  const doctor = Command.make("doctor", {}, (input) => work(commands.doctor, input)).pipe(
-    Command.withDescription("Check configuration, start, handshake and tools of all servers"),
-  );
+  const doctor = Command.make(
+    "doctor",
+    {
+      dialect: Flag.Literals("dialect", ["anthropic", "openai", "openai-strict", "gemini"]).pipe(
+        Flag.withDescription("Also say what this model provider makes of the tools' schemas"),
+        optional,
+      ),
+    },
+    (input) => work(commands.doctor, input),
+  ).pipe(Command.withDescription("Check configuration, start, handshake and tools of all servers"));
   const serve = Command.make(
     "serve",
     {

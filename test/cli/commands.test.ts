@@ -204,6 +204,14 @@ describe("health and doctor", () => {
     expect(code).toBe(1);
   });
 
+  it("doctor --dialect says what a provider makes of the schemas", async () => {
+    const { stdout } = await within("doctor", "--dialect", "openai-strict", "-c", at("good.json"));
+    expect(stdout).toMatch(
+      /ok {3}good \[schemas\] openai-strict takes \d of 2 tools as they are; its dialect rewrites \d/,
+    );
+    expect((await within("doctor", "--dialect", "klingon", "-c", at("good.json"))).code).toBe(2);
+  });
+
   it("leaves no process behind", () => {
     const pids = readPids(pidFile);
     expect(pids.length).toBeGreaterThan(5);

@@ -1,16 +1,29 @@
 /** `doctor`: checks every server on its own, says what is wrong and how to mend it. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import type { ToolDefinition } from "../../core/catalog.ts";
 import type { McpError } from "../../core/errors.ts";
 import type { McpRuntime } from "../../core/runtime.ts";
 import type { LoadedEndpoint } from "../../plugins/endpoints/mcp-json.ts";
 import { exitCodes, serverExitCode, worst } from "../exit-code.ts";
 import { errorDocument, type Output } from "../output.ts";
 import { type Command, openRuntime, reach } from "../session.ts";
+import { anthropic } from "../../plugins/schemas/anthropic.ts";
+import type { SchemaDialect } from "../../plugins/schemas/dialect.ts";
+import { gemini } from "../../plugins/schemas/gemini.ts";
+import { openaiStrict } from "../../plugins/schemas/openai-strict.ts";
+import { openai } from "../../plugins/schemas/openai.ts";
 import { adviseLogin, openServers } from "../stored-logins.ts";
 
+const dialects: ReadonlyArray<SchemaDialect> = [anthropic, openai, openaiStrict, gemini];
+
+export interface DoctorInput {
+  /** Also say what this model provider makes of the tools' schemas. */
+  readonly dialect: string | undefined;
+}
+
 /** How far a server came: the check that failed, or the last one. */
-type Step = "config" | "connect" | "list" | "tools";
+type Step = "config" | "connect" | "list" | "tools" | "schemas";
 
 interface Finding {
   readonly server: string | undefined;
@@ -28,8 +41,35 @@ const failed = (server: string | undefined, step: Step, error: McpError): Findin
   error,
 });
 
+/** What a model provider would say of the tools' schemas: taken as they are, rewritten by its dialect, or hopeless. */
+const schemaFindings = (
+  server: string,
+  dialect: SchemaDialect,
+  tools: ReadonlyArray<Pick<ToolDefinition, "tool" | "inputSchema">>,
+): ReadonlyArray<Finding> => {
+  const refused = tools.filter(({ inputSchema }) => dialect.accepts(inputSchema).length > 0);
+  const hopeless = refused.flatMap(({ tool, inputSchema }): ReadonlyArray<Finding> => {
+    try {
+      dialect.normalize(inputSchema, { name: tool });
+      return [];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return [
+        { server, step: "schemas", state: "warning", message: `tool '${tool}' has no ${dialect.name} form: ${reason}` },
+      ];
+    }
+  });
+  const asTheyAre = tools.length - refused.length;
+  const message = `${dialect.name} takes ${asTheyAre} of ${tools.length} tools as they are; its dialect rewrites ${refused.length - hopeless.length}`;
+  return [{ server, step: "schemas", state: "fine", message }, ...hopeless];
+};
+
 /** Connects, so that a failure names its phase; then lists, and names each tool that is left out. */
-const check = (runtime: McpRuntime, server: LoadedEndpoint): Effect.Effect<ReadonlyArray<Finding>> =>
+const check = (
+  runtime: McpRuntime,
+  server: LoadedEndpoint,
+  dialect: SchemaDialect | undefined,
+): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.gen(function* () {
     const { handle, endpoint } = server;
     const startedAt = yield* Clock.currentTimeMillis;
@@ -45,7 +85,8 @@ const check = (runtime: McpRuntime, server: LoadedEndpoint): Effect.Effect<Reado
       state: "warning",
       message: `tool '${tool}' is left out: ${reason}. Mend it in the server.`,
     }));
-    return [{ server: handle, step: "tools" as const, state: "fine" as const, message }, ...skipped];
+    const schemas = dialect ? schemaFindings(handle, dialect, tools) : [];
+    return [{ server: handle, step: "tools" as const, state: "fine" as const, message }, ...skipped, ...schemas];
   }).pipe(
     Effect.scoped,
     Effect.catch((error) => Effect.succeed([failed(server.handle, "connect", adviseLogin(server, error))])),
@@ -64,14 +105,15 @@ const codeOf = ({ state, step, error }: Finding): number => {
 };
 
 /** Checks configuration, start, handshake and listing of all servers side by side. */
-export const doctorCommand: Command<{}> = (_input, session) =>
+export const doctorCommand: Command<DoctorInput> = (input, session) =>
   Effect.gen(function* () {
+    const dialect = dialects.find(({ name }) => name === input.dialect);
     const { output, spinner } = session;
     const config = yield* openServers(session);
     const runtime = yield* openRuntime(session);
     const pending = new Set(config.servers.map(({ handle }) => handle));
     const one = (server: LoadedEndpoint) =>
-      Effect.tap(check(runtime, server), () => Effect.sync(() => pending.delete(server.handle)));
+      Effect.tap(check(runtime, server, dialect), () => Effect.sync(() => pending.delete(server.handle)));
     const checked = yield* spinner.during(
       () => `checking ${[...pending].join(", ")}`,
       Effect.forEach(config.servers, one, { concurrency: "unbounded" }),
