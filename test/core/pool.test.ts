@@ -3,7 +3,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
-import type { McpError } from "../../src/core/errors.ts";
+import { ConnectionLost, type McpError } from "../../src/core/errors.ts";
 import type { McpRuntime } from "../../src/effect.ts";
 import type { McpEvent } from "../../src/core/events.ts";
 import { runtimeWith, settle } from "../support/runtime-with.ts";
@@ -256,6 +256,59 @@ describe("client pool", () => {
       yield* Fiber.join(holder);
       expect((yield* Fiber.join(next)).serverInfo.name).toBe("waiter");
       expect(a.live).toBe(0);
+    }),
+  );
+
+  it.effect("an attempt that was evicted disturbs neither its waiters nor the attempt after it", () =>
+    Effect.gen(function* () {
+      const runtime = yield* runtimeWith();
+      const endpoint = new ScriptedEndpoint("replaced");
+      const [first, second, third] = [
+        yield* Deferred.make<void, McpError>(),
+        yield* Deferred.make<void, McpError>(),
+        yield* Deferred.make<void, McpError>(),
+      ];
+      endpoint.attempts = [first, second, third];
+      const connector = yield* runtime.attach("replaced", endpoint);
+      const early = yield* Effect.forkChild(Effect.exit(Effect.scoped(runtime.client(endpoint))));
+      yield* settle;
+      yield* runtime.detach(connector);
+      const late = yield* Effect.forkChild(
+        Effect.scoped(
+          Effect.andThen(runtime.client(endpoint), (client) => Effect.as(Effect.sleep(1000), client.isConnected)),
+        ),
+      );
+      yield* settle;
+      expect(endpoint.opened).toBe(2);
+      yield* Deferred.fail(first, new ConnectionLost({ server: "replaced", outcome: "not-sent", reason: "gone" }));
+      yield* settle;
+      yield* Deferred.succeed(second, undefined);
+      yield* settle;
+      yield* TestClock.adjust(1000);
+      expect(yield* Fiber.join(late)).toBe(true);
+      expect((yield* Fiber.join(early))._tag).toBe("Failure");
+      expect([endpoint.opened, endpoint.live]).toEqual([2, 1]);
+    }),
+  );
+
+  it.effect("a caller whose endpoint is detached while it connects is served, and nothing stays", () =>
+    Effect.gen(function* () {
+      const runtime = yield* runtimeWith();
+      const endpoint = new ScriptedEndpoint("detached");
+      const gate = yield* Deferred.make<void, McpError>();
+      endpoint.attempts = [gate, "ok"];
+      const connector = yield* runtime.attach("detached", endpoint);
+      const caller = yield* Effect.forkChild(
+        Effect.scoped(Effect.map(runtime.client(endpoint), (client) => client.isConnected)),
+      );
+      yield* settle;
+      yield* runtime.detach(connector);
+      yield* Deferred.succeed(gate, undefined);
+      yield* settle;
+      expect(yield* Fiber.join(caller)).toBe(true);
+      yield* settle;
+      expect([endpoint.opened, endpoint.live]).toEqual([1, 0]);
+      expect((yield* runtime.health).endpoints).toEqual([]);
     }),
   );
 

@@ -13,20 +13,14 @@ import type { LiveClient } from "../client.ts";
 import type { McpEndpoint } from "../endpoint.ts";
 import { type AcquireError, ConnectionLost, InvalidEndpoint, type McpError, RuntimeClosed } from "../errors.ts";
 import type { EventBus } from "../events.ts";
+import { type Borrowing, makeBorrowing, type WithLease } from "./borrowing.ts";
 import type { Breaker } from "./breaker.ts";
 import { connect, type ConnectDeps } from "./connect.ts";
 import { type EndpointRecord, makeRecords } from "./endpoint-record.ts";
 import { type Lease, makeLease } from "./lease.ts";
 import { makeProcessSlots } from "./process-slots.ts";
 
-export interface ClientPool {
-  /** Runs `use` with the live client of the endpoint, connecting when needed. */
-  readonly withClient: <A, E, R>(
-    endpoint: McpEndpoint,
-    use: (client: LiveClient) => Effect.Effect<A, E, R>,
-  ) => Effect.Effect<A, E | AcquireError, R>;
-  /** Borrows the client for the scope: it is not reaped while borrowed. */
-  readonly borrow: (endpoint: McpEndpoint) => Effect.Effect<LiveClient, AcquireError, Scope.Scope>;
+export interface ClientPool extends Borrowing {
   /** The record of the endpoint; makes it and its gates at first sight. */
   readonly record: (endpoint: McpEndpoint) => EndpointRecord | InvalidEndpoint;
   readonly records: () => ReadonlyArray<EndpointRecord>;
@@ -62,6 +56,7 @@ export const makeClientPool = (
     const opened = new Set<Scope.Closeable>();
     /** Leases whose connection the pool itself references. */
     const held = new WeakSet<Lease>();
+    const leases = new WeakMap<LiveClient, Lease>();
     let closed = false;
 
     const at = (record: EndpointRecord) => ({ endpointId: record.endpointId, server: record.server });
@@ -71,6 +66,7 @@ export const makeClientPool = (
       Effect.suspend(() => {
         const { lease } = record;
         record.lease = undefined;
+        record.attempt = undefined;
         return Effect.andThen(RcMap.invalidate(map, record.endpointId), lease?.retire ?? Effect.void);
       });
 
@@ -98,17 +94,22 @@ export const makeClientPool = (
       connection.bornAt = clock.currentTimeMillisUnsafe();
       record.connects++;
       opened.add(connection.own);
-      record.lease = makeLease(client, {
+      const isCurrent = (): boolean => record.lease === lease;
+      const lease: Lease = makeLease(client, {
         deadlines: deps.deadlines,
         idleTimeout: settings.idleTimeout,
         now: () => clock.currentTimeMillisUnsafe(),
         fork,
         onUnused: (now) => {
           record.lastActivity = now;
-          if (record.plugin.subprocess && processes.wanted()) fork(evict(record.endpointId, "capacity"));
+          const wanted = record.plugin.subprocess && processes.wanted();
+          if (wanted && isCurrent()) fork(evict(record.endpointId, "capacity"));
         },
-        onIdle: () => fork(evict(record.endpointId, "idle")),
+        onIdle: () => fork(isCurrent() ? evict(record.endpointId, "idle") : lease.retire),
       });
+      leases.set(client, lease);
+      // An attempt that was evicted meanwhile serves those who waited for it, and nobody after them.
+      if (record.attempt === connection) record.lease = lease;
       const { era, protocolVersion, pid } = client;
       events.publish({ type: "connect.ready", era, protocolVersion, pid, ...at(record) });
       if (!client.isConnected) onClose(record, connection, undefined);
@@ -120,6 +121,7 @@ export const makeClientPool = (
         Effect.gen(function* () {
           const connection: Connection = { own: yield* Scope.make(), client: undefined, bornAt: Infinity };
           record.connecting++;
+          record.attempt = connection;
           events.publish({ type: "connect.start", ...at(record) });
           const attempt = connect(deps, record.plugin, record.endpoint, {
             limiter: record.limiter,
@@ -142,7 +144,8 @@ export const makeClientPool = (
           record.connecting--;
           if (Exit.isFailure(exit)) {
             yield* Effect.forkIn(Scope.close(connection.own, exit), scope, { startImmediately: true });
-            yield* RcMap.invalidate(map, record.endpointId);
+            // Only its own entry: after an eviction the key may stand for the next attempt.
+            if (record.attempt === connection) yield* RcMap.invalidate(map, record.endpointId);
             return yield* exit;
           }
           yield* Effect.addFinalizer(() =>
@@ -186,36 +189,36 @@ export const makeClientPool = (
     /** Connects, or waits for the connection under way. When all who wait give up, the attempt ends. */
     const leaseOf = (record: EndpointRecord): Effect.Effect<Lease, AcquireError> =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.scopedWith((scope) =>
-          Effect.gen(function* () {
-            yield* Scope.provide(restore(RcMap.get(map, record.endpointId)), scope);
-            const { lease } = record;
-            if (!lease) {
-              const reason = "the server closed the connection as soon as it was open";
-              return yield* new ConnectionLost(
-                { server: record.server, outcome: "not-sent", reason },
-                record.lastError,
-              );
-            }
-            if (held.has(lease)) return lease;
+        Effect.gen(function* () {
+          const reference = yield* Scope.make();
+          const release = Scope.close(reference, Exit.void);
+          const get = Scope.provide(RcMap.get(map, record.endpointId), reference);
+          const client = yield* Effect.onError(restore(get), () => release);
+          const lease = leases.get(client);
+          if (!lease || !client.isConnected) {
+            yield* release;
+            const reason = "the server closed the connection as soon as it was open";
+            return yield* new ConnectionLost({ server: record.server, outcome: "not-sent", reason }, record.lastError);
+          }
+          if (held.has(lease)) yield* release;
+          else {
+            // The first reference becomes the pool's own; from now on the lease's idle time decides.
             held.add(lease);
-            yield* Scope.provide(RcMap.get(map, record.endpointId), lease.hold);
-            return lease;
-          }),
-        ),
+            yield* Scope.addFinalizer(lease.hold, release);
+            lease.arm();
+          }
+          return lease;
+        }),
       );
 
-    const withLease = <A, E, R>(
-      endpoint: McpEndpoint,
-      entered: (lease: Lease) => void,
-      use: (client: LiveClient) => Effect.Effect<A, E, R>,
-    ): Effect.Effect<A, E | AcquireError, R> => {
+    const withLease: WithLease = (endpoint, entered, use) => {
       if (closed) return Effect.fail(new RuntimeClosed());
       const record = records.of(endpoint);
       if (record instanceof InvalidEndpoint) return Effect.fail(record);
-      const enter = (lease: Lease): Effect.Effect<A, E, R> => {
+      const enter = (lease: Lease): ReturnType<typeof use> => {
         lease.enter();
         entered(lease);
+        if (record.lease !== lease) fork(lease.retire);
         return use(lease.client);
       };
       if (record.lease?.client.isConnected && held.has(record.lease)) return enter(record.lease);
@@ -226,35 +229,8 @@ export const makeClientPool = (
       );
     };
 
-    const withClient: ClientPool["withClient"] = (endpoint, use) =>
-      Effect.suspend(() => {
-        let lease: Lease | undefined;
-        return Effect.onExitPrimitive(
-          Effect.suspend(() => withLease(endpoint, (entered) => (lease = entered), use)),
-          () => {
-            lease?.leave();
-            return undefined;
-          },
-        );
-      });
-
-    const borrow: ClientPool["borrow"] = (endpoint) =>
-      Effect.flatMap(Effect.scope, (borrower) =>
-        Effect.suspend(() => {
-          let lease: Lease | undefined;
-          return Effect.andThen(
-            Scope.addFinalizer(
-              borrower,
-              Effect.sync(() => lease?.leave()),
-            ),
-            Effect.suspend(() => withLease(endpoint, (entered) => (lease = entered), Effect.succeed)),
-          );
-        }),
-      );
-
     return {
-      borrow,
-      withClient,
+      ...makeBorrowing(withLease),
       record: records.of,
       records: records.all,
       evict,

@@ -17,6 +17,8 @@ export interface EndpointRecord extends BreakerSubject {
   readonly limiter: string | undefined;
   /** The live connection, when there is one. */
   lease: Lease | undefined;
+  /** The attempt or connection that the endpoint's id stands for now. */
+  attempt: object | undefined;
   /** Attempts under way. */
   connecting: number;
   /** Callers that wait for a connection. */
@@ -60,6 +62,7 @@ const makeRecord = (
     lastError: undefined as McpError | undefined,
     brokenUntil: 0,
     lease: undefined,
+    attempt: undefined,
     connecting: 0,
     waiting: 0,
     connectors: 0,

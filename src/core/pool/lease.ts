@@ -13,6 +13,8 @@ export interface Lease {
   /** Holds the pool's own reference, so that the connection lives while nobody uses it. */
   readonly hold: Scope.Closeable;
   readonly users: () => number;
+  /** Starts the idle time of a connection that nobody has entered yet. */
+  readonly arm: () => void;
   readonly enter: () => void;
   /** The last one out starts the idle time, or ends a retired connection. */
   readonly leave: () => void;
@@ -49,6 +51,7 @@ export const makeLease = (client: LiveClient, options: LeaseOptions): Lease => {
     client,
     hold,
     users: () => users,
+    arm: () => options.deadlines.start(idle),
     enter: () => {
       users++;
       options.deadlines.stop(idle);
