@@ -1,4 +1,5 @@
 /** Checks a call's arguments and a result's structure against the tool's own, original schemas. */
+import { isRecord } from "./artifact/json.ts";
 import * as Effect from "effect/Effect";
 import { lift } from "./answer.ts";
 import type { JsonSchema, RawToolResult, SchemaValidator } from "./contracts.ts";
@@ -40,9 +41,6 @@ export const makeSchemaChecks = (
       Effect.tap((check) => Effect.sync(() => compiled.set(schema, check))),
     );
   };
-
-  const isRecord = (u: unknown): u is Record<string, unknown> =>
-    typeof u === "object" && u !== null && !Array.isArray(u);
 
   return {
     arguments: (provider, args = {}) => {

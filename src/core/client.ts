@@ -1,4 +1,5 @@
 /** The live, shared session to one endpoint, with every verb of the protocol. */
+import { isRecord } from "./artifact/json.ts";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { asMcpError } from "./answer.ts";
@@ -109,8 +110,6 @@ export interface ClientOptions {
   readonly pid: number | undefined;
   readonly diagnose: (message: string) => void;
 }
-
-const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
 
 export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, never, Scope.Scope> =>
   Effect.gen(function* () {

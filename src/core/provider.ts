@@ -1,4 +1,5 @@
 /** Remote tools that can be turned into callables; built from what a server lists. */
+import { isRecord } from "./artifact/json.ts";
 import type * as Effect from "effect/Effect";
 import type { Adapter } from "./adapter.ts";
 import type { AcquireError, ArgumentIssue } from "./errors.ts";
@@ -40,8 +41,6 @@ export interface BuiltProviders {
   readonly providers: ReadonlyArray<Provider>;
   readonly skipped: ReadonlyArray<SkippedTool>;
 }
-
-const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
 
 const reasonOf = (cause: unknown): string => {
   if (cause instanceof SchemaRejected) return `its input schema cannot be used: ${cause.reason}`;

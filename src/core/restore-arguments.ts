@@ -5,6 +5,7 @@
  * Provider forms rename awkward parameters, ask for every optional field (null stands for
  * "left out"), and give some values as JSON text. Models do the last two unasked as well.
  */
+import { isRecord } from "./artifact/json.ts";
 import type { ArgumentIssue } from "./errors.ts";
 import { exposedProperty } from "./property-name.ts";
 
@@ -19,8 +20,6 @@ export interface Restored {
 
 /** Each round mends what one list of issues names; a list is short, so a few rounds may be needed. */
 const roundsMax = 20;
-
-const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
 
 const declaredNames = (schema: unknown): ReadonlyArray<string> => {
   if (!isRecord(schema)) return [];
