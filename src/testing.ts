@@ -43,3 +43,23 @@ export {
   type TokenStoreContractOptions,
 } from "./testing/stores.ts";
 export { type ContractRequest, transportContract, type TransportContractOptions } from "./testing/transport.ts";
+
+// Servers that misbehave as told. They are real: processes and sockets on loopback.
+export { readLog, scriptedStdio, type ScriptedStdioOptions } from "./testing/servers/stdio.ts";
+export type { Drip, Grandchild, Json, LogLine, StdioProgram, Step } from "./testing/servers/stdio-program.ts";
+export {
+  type EventWriter,
+  type HttpExchange,
+  type HttpHandler,
+  type RecordedRequest,
+  type ScriptedHttp,
+  startScriptedHttp,
+} from "./testing/servers/http.ts";
+export type { McpBehaviour } from "./testing/servers/http-mcp.ts";
+export {
+  type Form,
+  type OAuthScript,
+  type OAuthWorld,
+  startOAuth,
+  type TokenRequest,
+} from "./testing/servers/oauth.ts";

@@ -130,8 +130,9 @@ describe("architecture", () => {
     ).toEqual([]);
   });
 
-  it("node: modules are used in the stdio transport, endpoint plugins, stores and commands alone, and lazily below the commands", () => {
-    const allowed = /^(transports\/stdio[^/]*\.ts|plugins\/(endpoints|stores|serving)\/.*|cli\/.*)$/;
+  it("node: modules are used in the stdio transport, endpoint plugins, stores, test servers and commands alone, and lazily below the commands", () => {
+    const allowed =
+      /^(transports\/stdio[^/]*\.ts|plugins\/(endpoints|stores|serving)\/.*|testing\/servers\/.*|cli\/.*)$/;
     const isNode = (specifier: string): boolean =>
       specifier.startsWith("node:") || specifier.startsWith("@effect/platform-node-shared");
     expect(

@@ -226,7 +226,8 @@ describe("package", () => {
          },
        });`,
     );
-    const neutral = entries.filter((entry) => !adapters.includes(entry)).map(specifier);
+    // The servers of the testing kit are processes and sockets.
+    const neutral = entries.filter((entry) => !adapters.includes(entry) && entry !== "./testing").map(specifier);
     write(
       "neutral.mjs",
       `for (const name of ${JSON.stringify(neutral)}) await import(name);

@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect";
 import type { TextStream } from "../../src/cli/output.ts";
 import { run } from "../../src/cli/run.ts";
 import { nodeBinary } from "../support/node-binary.ts";
-import { type OAuthScript, type OAuthWorld, startOAuth } from "../support/oauth-server.ts";
-import { startScriptedHttp } from "../support/scripted-http.ts";
+import { type OAuthScript, type OAuthWorld, startOAuth } from "../../src/testing/servers/oauth.ts";
+import { startScriptedHttp } from "../../src/testing/servers/http.ts";
 import { type Outcome, start, within } from "./run-command.ts";
 
 let folder = "";

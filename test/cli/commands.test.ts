@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest";
-import { type ScriptedHttp, startScriptedHttp } from "../support/scripted-http.ts";
+import { type ScriptedHttp, startScriptedHttp } from "../../src/testing/servers/http.ts";
 import { scriptedStdio } from "../support/scripted-stdio.ts";
 import { isAlive, readPids } from "../support/stdio-pids.ts";
 import { within } from "./run-command.ts";

@@ -8,7 +8,7 @@ import { DpopBound, dpop } from "../../src/plugins/credentials/dpop.ts";
 import { EnterpriseManaged, enterpriseManaged } from "../../src/plugins/credentials/enterprise-managed.ts";
 import { WorkloadIdentity, workloadIdentity } from "../../src/plugins/credentials/workload-identity.ts";
 import { credentialFlowContract } from "../../src/testing.ts";
-import { type OAuthWorld, startOAuth } from "../support/oauth-server.ts";
+import { type OAuthWorld, startOAuth } from "../../src/testing/servers/oauth.ts";
 import { person } from "../support/oauth-login.ts";
 import { checkSuite } from "./check-suite.ts";
 

@@ -14,8 +14,8 @@ import { InMemoryEndpoint, inMemoryTransport } from "../../src/transports/in-mem
 import { stdioTransport } from "../../src/transports/stdio.ts";
 import { WebSocketEndpoint, websocketTransport } from "../../src/transports/websocket.ts";
 import { nodeBinary } from "../support/node-binary.ts";
-import { type ScriptedHttp, startScriptedHttp } from "../support/scripted-http.ts";
-import type { McpBehaviour } from "../support/scripted-http-mcp.ts";
+import { type ScriptedHttp, startScriptedHttp } from "../../src/testing/servers/http.ts";
+import type { McpBehaviour } from "../../src/testing/servers/http-mcp.ts";
 import { scriptedStdio } from "../support/scripted-stdio.ts";
 import { isAlive, readPids } from "../support/stdio-pids.ts";
 import { checkSuite } from "./check-suite.ts";

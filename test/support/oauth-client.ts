@@ -6,7 +6,7 @@ import type { Credential } from "../../src/core/endpoint.ts";
 import type { McpError } from "../../src/core/errors.ts";
 import { lift } from "../../src/core/answer.ts";
 import { credentialFlowsBuiltins } from "../../src/plugins/credentials/builtins.ts";
-import { type OAuthScript, type OAuthWorld, startOAuth } from "./oauth-server.ts";
+import { type OAuthScript, type OAuthWorld, startOAuth } from "../../src/testing/servers/oauth.ts";
 
 export const flowFor = (credential: Credential): CredentialFlow =>
   credentialFlowsBuiltins.find((flow) => flow.kind === credential.kind)!;

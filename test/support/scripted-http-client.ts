@@ -8,8 +8,8 @@ import type { McpError } from "../../src/core/errors.ts";
 import { resolveSettings } from "../../src/core/resolve-settings.ts";
 import type { McpSettingsInput } from "../../src/core/settings.ts";
 import { httpTransport } from "../../src/transports/http.ts";
-import { type HttpHandler, ScriptedHttp } from "./scripted-http.ts";
-import type { McpBehaviour } from "./scripted-http-mcp.ts";
+import { type HttpHandler, ScriptedHttp } from "../../src/testing/servers/http.ts";
+import type { McpBehaviour } from "../../src/testing/servers/http-mcp.ts";
 
 export interface HttpDriver {
   readonly transport: McpTransport;

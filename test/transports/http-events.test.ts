@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as fc from "fast-check";
 import { readEvents, type StreamEvent } from "../../src/transports/http-body.ts";
-import type { EventWriter } from "../support/scripted-http.ts";
+import type { EventWriter } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer } from "../support/scripted-http-client.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -7,7 +7,7 @@ import { HttpEndpoint } from "../../src/core/endpoint.ts";
 import { Unauthorized } from "../../src/core/errors.ts";
 import { resolveSettings } from "../../src/core/resolve-settings.ts";
 import { hardenedFetch } from "../../src/transports/http-fetch.ts";
-import type { HttpExchange } from "../support/scripted-http.ts";
+import type { HttpExchange } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";
 
 const secret = "s3cr3t-k3y-987654321";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
-import type { HttpExchange } from "../support/scripted-http.ts";
+import type { HttpExchange } from "../../src/testing/servers/http.ts";
 import { type HttpDriver, openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";
 
 /** Moves the clock on in steps, with a real round trip after each, so that whatever is due happens. */

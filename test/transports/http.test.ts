@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { HttpEndpoint } from "../../src/core/endpoint.ts";
 import { resolveSettings } from "../../src/core/resolve-settings.ts";
 import { httpTransport } from "../../src/transports/http.ts";
-import type { HttpExchange } from "../support/scripted-http.ts";
+import type { HttpExchange } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer } from "../support/scripted-http-client.ts";
 
 const auto = { flavor: "auto" } as const;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as fc from "fast-check";
 import { encodeHeader, headersOf, mirroredOf } from "../../src/transports/modern-http-headers.ts";
-import type { HttpExchange, HttpHandler } from "../support/scripted-http.ts";
+import type { HttpExchange, HttpHandler } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";
 
 const VERSION = "2026-07-28";

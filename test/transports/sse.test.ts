@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import type { HttpExchange } from "../support/scripted-http.ts";
+import type { HttpExchange } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";
 
 const sse = { flavor: "sse" } as const;

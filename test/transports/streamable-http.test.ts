@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
-import type { HttpExchange } from "../support/scripted-http.ts";
+import type { HttpExchange } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";
 
 /** Answers one JSON-RPC method (or HTTP method) by hand, the rest well-behaved. */

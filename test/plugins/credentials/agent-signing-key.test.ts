@@ -5,7 +5,7 @@ import { decodeProtectedHeader, exportJWK, exportPKCS8, generateKeyPair, type JW
 import { HttpEndpoint } from "../../../src/core/endpoint.ts";
 import { AgentSigningKey, type AgentSigningKeyOptions } from "../../../src/plugins/credentials/agent-signing-key.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
-import type { OAuthWorld } from "../../support/oauth-server.ts";
+import type { OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const pairs = new Map<string, ReturnType<typeof makePair>>();
 const makePair = async (algorithm: string) => {

@@ -12,7 +12,7 @@ import {
 import { parseGrantKey, readGrant } from "../../../src/plugins/credentials/stored-grant.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
 import { person } from "../../support/oauth-login.ts";
-import type { OAuthScript, OAuthWorld } from "../../support/oauth-server.ts";
+import type { OAuthScript, OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const sha256 = async (text: string): Promise<string> => {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));

@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { AgentSecret } from "../../../src/plugins/credentials/agent-secret.ts";
-import type { HttpExchange } from "../../support/scripted-http.ts";
+import type { HttpExchange } from "../../../src/testing/servers/http.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
-import type { OAuthScript, OAuthWorld } from "../../support/oauth-server.ts";
+import type { OAuthScript, OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const agent = (more = {}): AgentSecret =>
   new AgentSecret({ clientId: "robot", clientSecret: "s3cr3t-of-the-robot", ...more });

@@ -8,7 +8,7 @@ import { BearerToken } from "../../../src/plugins/credentials/bearer.ts";
 import { DpopBound, type DpopBoundOptions } from "../../../src/plugins/credentials/dpop.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
 import { person } from "../../support/oauth-login.ts";
-import { challengeOf, type OAuthScript, type OAuthWorld } from "../../support/oauth-server.ts";
+import { challengeOf, type OAuthScript, type OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const bound = (options: Partial<DpopBoundOptions> = {}): DpopBound =>
   new DpopBound({

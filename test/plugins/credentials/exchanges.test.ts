@@ -7,7 +7,7 @@ import {
 } from "../../../src/plugins/credentials/enterprise-managed.ts";
 import { WorkloadIdentity } from "../../../src/plugins/credentials/workload-identity.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
-import type { OAuthScript, OAuthWorld } from "../../support/oauth-server.ts";
+import type { OAuthScript, OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";

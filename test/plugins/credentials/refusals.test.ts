@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { AgentSecret } from "../../../src/plugins/credentials/agent-secret.ts";
 import { openOAuth, send } from "../../support/oauth-client.ts";
-import type { OAuthScript } from "../../support/oauth-server.ts";
+import type { OAuthScript } from "../../../src/testing/servers/oauth.ts";
 
 const agent = (scope?: string): AgentSecret =>
   new AgentSecret({ clientId: "robot", clientSecret: "s3cr3t-of-the-robot", scope });

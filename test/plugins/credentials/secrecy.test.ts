@@ -22,7 +22,7 @@ import { maskOf } from "../../../src/plugins/credentials/masking.ts";
 import { WorkloadIdentity } from "../../../src/plugins/credentials/workload-identity.ts";
 import { authorize, openOAuth, send } from "../../support/oauth-client.ts";
 import { person } from "../../support/oauth-login.ts";
-import type { OAuthScript, OAuthWorld } from "../../support/oauth-server.ts";
+import type { OAuthScript, OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const random = (): string => `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", "");
 
@@ -207,7 +207,7 @@ describe("secrecy", () => {
     const tokens: Array<string> = [];
     const captured: Array<string> = [];
     const world = await Effect.runPromise(Effect.scoped(Effect.succeed(undefined))).then(async () => {
-      const { startOAuth } = await import("../../support/oauth-server.ts");
+      const { startOAuth } = await import("../../../src/testing/servers/oauth.ts");
       return startOAuth(hostile(tokens));
     });
     const clientSecret = random();

@@ -5,7 +5,7 @@ import { SignJWT } from "jose";
 import * as TestClock from "effect/testing/TestClock";
 import { AgentSecret } from "../../../src/plugins/credentials/agent-secret.ts";
 import { authorize, openOAuth, send } from "../../support/oauth-client.ts";
-import type { OAuthWorld } from "../../support/oauth-server.ts";
+import type { OAuthWorld } from "../../../src/testing/servers/oauth.ts";
 
 const agent = (): AgentSecret => new AgentSecret({ clientId: "robot", clientSecret: "s3cr3t-of-the-robot" });
 

@@ -1,6 +1,6 @@
 /** How a well-behaved MCP server answers over Streamable HTTP, or over HTTP+SSE. */
 import { randomUUID } from "node:crypto";
-import type { HttpExchange } from "./scripted-http.ts";
+import type { HttpExchange } from "./http.ts";
 
 export interface McpBehaviour {
   /** Default `streamable`. */

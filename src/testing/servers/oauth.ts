@@ -2,7 +2,7 @@
  * A protected MCP server and its authorization server on two loopback ports, for tests. Both
  * behave well until a test says otherwise; every request is recorded in order.
  */
-import { type HttpExchange, type ScriptedHttp, startScriptedHttp } from "./scripted-http.ts";
+import { type HttpExchange, type ScriptedHttp, startScriptedHttp } from "./http.ts";
 
 export type Form = Readonly<Record<string, string>>;
 

@@ -1,7 +1,7 @@
-/** The scripted server: reads its program from its argument, see `scripted-stdio.ts`. Uses no SDK. */
+/** The scripted server: reads its program from its argument, see `stdio-program.ts`. Uses no SDK. */
 import { spawn } from "node:child_process";
 import { appendFileSync, closeSync, readFileSync, writeSync } from "node:fs";
-import type { Drip, Grandchild, Json, LogLine, StdioProgram, Step } from "./scripted-stdio.ts";
+import type { Drip, Grandchild, Json, LogLine, StdioProgram, Step } from "./stdio-program.ts";
 
 interface Message {
   readonly id?: Json;

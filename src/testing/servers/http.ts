@@ -4,7 +4,7 @@
  */
 import * as Http from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { answerMcp, type McpBehaviour } from "./scripted-http-mcp.ts";
+import { answerMcp, type McpBehaviour } from "./http-mcp.ts";
 
 export interface RecordedRequest {
   readonly method: string;
