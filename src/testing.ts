@@ -46,7 +46,15 @@ export { type ContractRequest, transportContract, type TransportContractOptions 
 
 // Servers that misbehave as told. They are real: processes and sockets on loopback.
 export { readLog, scriptedStdio, type ScriptedStdioOptions } from "./testing/servers/stdio.ts";
-export type { Drip, Grandchild, Json, LogLine, StdioProgram, Step } from "./testing/servers/stdio-program.ts";
+export type {
+  ActingStep,
+  AnsweringStep,
+  Drip,
+  Json,
+  ServerDescription,
+  StepsBy,
+} from "./testing/servers/fault-program.ts";
+export type { Grandchild, LogLine, ProcessStep, StdioProgram, Step } from "./testing/servers/stdio-program.ts";
 export {
   type EventWriter,
   type HttpExchange,
