@@ -6,7 +6,6 @@ import type { McpTransport, TransportContext } from "../core/contracts.ts";
 import { ConnectionLost, MessageTooLarge, type ProcessEnd } from "../core/errors.ts";
 import { Framer } from "./stdio-framing.ts";
 import { processGroup } from "./stdio-group.ts";
-import { guardGroup } from "./stdio-guard.ts";
 import { Outbox } from "./stdio-outbox.ts";
 import type { ServerProcess } from "./stdio-process.ts";
 import { printable, type Secrets } from "./stdio-secrets.ts";
@@ -54,12 +53,13 @@ const endTree = (pid: number): Promise<void> =>
     execFile("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }, () => resolve());
   });
 
-/** A channel to a running process. Closing it ends the process and its descendants. */
+/** A channel to a running process. Closing it ends the process and its descendants; `unguard` is called when they are gone. */
 export const makeChannel = (
   server: string,
   secrets: Secrets,
   { settings, diagnose }: TransportContext,
   child: ServerProcess,
+  unguard: () => Promise<void>,
 ): McpTransport => {
   const pid = child.pid!;
   const outbox = new Outbox(child.stdin);
@@ -69,7 +69,6 @@ export const makeChannel = (
   let told = false;
   let closing: Promise<void> | undefined;
   const group = processGroup(pid);
-  const unguard = guardGroup(pid);
 
   const end = (): ProcessEnd => ({ ...exited, stderrTail: tail.toString() || undefined });
   const connectionLost = (outcome: "not-sent" | "unknown"): ConnectionLost =>

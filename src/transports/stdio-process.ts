@@ -14,6 +14,7 @@ import type { StdioEndpoint } from "../core/endpoint.ts";
 import { ConnectFailed } from "../core/errors.ts";
 import { makeChannel } from "./stdio-channel.ts";
 import { childEnvironment } from "./stdio-environment.ts";
+import { announceSpawn, type Guarded } from "./stdio-guard.ts";
 import { makeSecrets, printable, type Secrets } from "./stdio-secrets.ts";
 import type { SpawnAttempt, SpawnFault } from "./stdio-spawn-fault.ts";
 
@@ -48,6 +49,7 @@ const explain = (attempt: SpawnAttempt): Effect.Effect<SpawnFault> =>
 const start = (
   { command, args, cwd, env: own, name: server, endpointId }: StdioEndpoint,
   secrets: Secrets,
+  guarded: Guarded,
 ): Effect.Effect<ServerProcess, ConnectFailed> =>
   Effect.suspend(() => {
     const windows = process.platform === "win32";
@@ -60,11 +62,12 @@ const start = (
     const spawned = Effect.callback<ServerProcess, unknown>((resume) => {
       const child = spawn(command, args, {
         cwd,
-        env,
+        env: { ...env, ...guarded.env },
         detached: !windows,
         windowsHide: true,
         stdio: ["pipe", "pipe", "pipe"],
       });
+      if (child.pid !== undefined) guarded.spawned(child.pid);
       // Listened to for good: later faults, for example of a signal, must not end the host.
       child.on("error", (error) => resume(Effect.fail(error)));
       child.once("spawn", () => resume(Effect.succeed(child)));
@@ -90,7 +93,14 @@ export const openProcess = (
   Effect.acquireRelease(
     Effect.suspend(() => {
       const secrets = makeSecrets(endpoint.env);
-      return Effect.map(start(endpoint, secrets), (child) => makeChannel(endpoint.name, secrets, context, child));
+      return Effect.flatMap(
+        Effect.promise(() => announceSpawn()),
+        (guarded) =>
+          start(endpoint, secrets, guarded).pipe(
+            Effect.map((child) => makeChannel(endpoint.name, secrets, context, child, guarded.release)),
+            Effect.onError(() => Effect.promise(guarded.release)),
+          ),
+      );
     }),
     (channel) => Effect.promise(() => channel.close()),
   );

@@ -217,7 +217,7 @@ describe("stdio transport", () => {
       async (client) => {
         const { env, cwd } = JSON.parse(await client.call("about"));
         expect(env).toMatchObject({ TOKEN: "t0ken", HOME: "/nowhere", PATH: process.env["PATH"] });
-        const allowed = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "TOKEN"];
+        const allowed = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "TOKEN", "NUCLEO_MCP_SPAWN"];
         expect(Object.keys(env).filter((name) => !allowed.includes(name))).toEqual([]);
         expect(cwd).toBe("/");
       },
