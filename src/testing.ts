@@ -55,6 +55,7 @@ export type {
   StepsBy,
 } from "./testing/servers/fault-program.ts";
 export type { Grandchild, LogLine, ProcessStep, StdioProgram, Step } from "./testing/servers/stdio-program.ts";
+export type { EventFields, HttpOnlyStep, HttpProgram, HttpStep } from "./testing/servers/http-program.ts";
 export {
   type EventWriter,
   type HttpExchange,

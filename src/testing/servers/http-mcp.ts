@@ -1,10 +1,14 @@
 /** How a well-behaved MCP server answers over Streamable HTTP, or over HTTP+SSE. */
 import { randomUUID } from "node:crypto";
-import type { HttpExchange } from "./http.ts";
+import { type DefaultAnswer, defaultAnswers } from "./default-answers.ts";
+import type { EventWriter, HttpExchange } from "./http.ts";
+import { Line } from "./http-line.ts";
 
 export interface McpBehaviour {
   /** Default `streamable`. */
   readonly kind?: "streamable" | "sse";
+  /** `modern`: opened by `server/discover`, without sessions and standing streams. Default `legacy`. */
+  readonly era?: "legacy" | "modern";
   /** False: no session ids. Default true. */
   readonly sessions?: boolean;
   /** True: GET opens a standing stream; else it is refused with 405. */
@@ -13,77 +17,80 @@ export interface McpBehaviour {
   readonly answers?: "json" | "sse";
 }
 
-const tools = ["echo", "slow"].map((name) => ({ name, description: name, inputSchema: { type: "object" } }));
+/** The session that a request names. */
+const sessionOf = ({ request, server }: HttpExchange): string =>
+  server.behaviour.kind === "sse"
+    ? (new URL(request.path, server.origin).searchParams.get("sessionId") ?? "")
+    : String(request.headers["mcp-session-id"] ?? "");
 
-const resultOf = (rpc: any): unknown => {
-  switch (rpc.method) {
-    case "initialize":
-      return {
-        protocolVersion: rpc.params?.protocolVersion ?? "2025-11-25",
-        capabilities: { tools: { listChanged: true } },
-        serverInfo: { name: "scripted", version: "1" },
-      };
-    case "ping":
-      return {};
-    case "tools/list":
-      return { tools };
-    case "tools/call":
-      return { content: [{ type: "text", text: JSON.stringify(rpc.params?.arguments ?? {}) }] };
-    default:
-      return undefined;
-  }
-};
+const isSse = ({ server }: HttpExchange): boolean => server.behaviour.kind === "sse";
+const hasSessions = ({ server: { behaviour } }: HttpExchange): boolean =>
+  behaviour.era !== "modern" && behaviour.sessions !== false;
 
-const answerOf = (rpc: any): unknown => {
-  const result = resultOf(rpc);
-  return result === undefined
-    ? { jsonrpc: "2.0", id: rpc.id, error: { code: -32_601, message: "Method not found" } }
-    : { jsonrpc: "2.0", id: rpc.id, result };
-};
-
-const answerSse = (exchange: HttpExchange): void => {
+/** Refuses what no server of the kind takes, and sessions it does not know; `true` when it did. */
+export const refuse = (exchange: HttpExchange): boolean => {
   const { request, server } = exchange;
-  const url = new URL(request.path, server.origin);
-  if (request.method === "GET" && url.pathname === "/sse") {
-    const id = randomUUID();
-    const stream = exchange.stream();
-    server.streams.set(id, stream);
-    stream.event({ event: "endpoint", data: `/message?sessionId=${id}` });
-    return;
+  if (isSse(exchange)) {
+    const { pathname } = new URL(request.path, server.origin);
+    const taken =
+      request.method === "GET"
+        ? pathname === "/sse"
+        : request.method === "POST" && pathname === "/message" && server.streams.has(sessionOf(exchange));
+    if (!taken) exchange.text(404, `Cannot ${request.method}`);
+    return !taken;
   }
-  const stream = server.streams.get(url.searchParams.get("sessionId") ?? "");
-  if (request.method !== "POST" || url.pathname !== "/message" || !stream)
-    return exchange.text(404, "Cannot " + request.method);
-  exchange.text(202, "Accepted");
-  if (request.rpc?.id !== undefined && request.rpc.method)
-    stream.event({ event: "message", data: answerOf(request.rpc) });
+  const known =
+    !hasSessions(exchange) || request.rpc?.method === "initialize" || server.sessions.has(sessionOf(exchange));
+  if (!known) exchange.text(404, "Session not found");
+  return !known;
 };
 
-const answerStreamable = (exchange: HttpExchange): void => {
+/** The way back that a request opens; a GET that resumes an answer opens no standing stream. */
+export const lineOf = (exchange: HttpExchange, resumes = false): Line => {
   const { request, server } = exchange;
-  const { sessions = true, push = false, answers = "json" } = server.behaviour;
-  const session = String(request.headers["mcp-session-id"] ?? "");
-  const { rpc } = request;
-  const opening = rpc?.method === "initialize";
-  if (sessions && !opening && !server.sessions.has(session)) return exchange.text(404, "Session not found");
-  if (request.method === "DELETE") {
-    server.sessions.delete(session);
-    server.streams.get(session)?.end();
-    return exchange.text(204);
-  }
+  const session = sessionOf(exchange);
   if (request.method === "GET") {
-    if (!push) return exchange.text(405);
-    server.streams.set(session, exchange.stream());
-    return;
+    const opened = isSse(exchange) ? randomUUID() : session;
+    const onStanding = resumes ? undefined : (stream: EventWriter) => void server.streams.set(opened, stream);
+    return new Line({ exchange, session: opened, kind: "stream", onStanding });
   }
-  if (rpc?.id === undefined || !rpc.method) return exchange.text(202);
-  const opened = opening && sessions ? { "mcp-session-id": randomUUID() } : undefined;
-  if (opened) server.sessions.add(opened["mcp-session-id"]);
-  if (answers === "json") return exchange.json(answerOf(rpc), 200, opened);
-  const stream = exchange.stream(opened);
-  stream.event({ data: answerOf(rpc) });
-  stream.end();
+  if (isSse(exchange)) return new Line({ exchange, session, kind: "stream", elsewhere: server.streams.get(session) });
+  const kind = server.behaviour.answers === "sse" ? "stream" : "json";
+  if (request.rpc?.method !== "initialize" || !hasSessions(exchange)) return new Line({ exchange, session, kind });
+  const opened = randomUUID();
+  const headers = (): Record<string, string> => {
+    server.sessions.add(opened);
+    return { "mcp-session-id": opened };
+  };
+  return new Line({ exchange, session: opened, kind, headers });
 };
 
-export const answerMcp = (exchange: HttpExchange): void =>
-  exchange.server.behaviour.kind === "sse" ? answerSse(exchange) : answerStreamable(exchange);
+/** Gives the answer of a well-behaved server on that line. Standing streams stay open, the caller ends the others. */
+export const answerOn = async (line: Line, exchange: HttpExchange, answer: DefaultAnswer): Promise<void> => {
+  const { request, server } = exchange;
+  const { rpc } = request;
+  if (request.method === "GET") {
+    if (isSse(exchange)) return line.event({ event: "endpoint", data: `/message?sessionId=${line.session}` });
+    return server.behaviour.push && server.behaviour.era !== "modern" ? void line.open() : line.status(405);
+  }
+  if (request.method === "DELETE") {
+    server.sessions.delete(line.session);
+    server.streams.get(line.session)?.end();
+    return line.status(204);
+  }
+  if (rpc?.id !== undefined && rpc.method) return line.message(answer(rpc));
+  if (!isSse(exchange)) line.status(202);
+};
+
+const politely = (() => {
+  const tools = ["echo", "slow"].map((name) => ({ name, description: name, inputSchema: { type: "object" } }));
+  const description = { tools, serverInfo: { name: "scripted", version: "1" } };
+  return { legacy: defaultAnswers(description), modern: defaultAnswers(description, "modern") };
+})();
+
+export const answerMcp = async (exchange: HttpExchange): Promise<void> => {
+  if (refuse(exchange)) return;
+  const line = lineOf(exchange);
+  await answerOn(line, exchange, politely[exchange.server.behaviour.era ?? "legacy"]);
+  if (!line.stays) line.end();
+};

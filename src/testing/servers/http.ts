@@ -4,7 +4,10 @@
  */
 import * as Http from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { renderEvent } from "./http-line.ts";
 import { answerMcp, type McpBehaviour } from "./http-mcp.ts";
+import type { EventFields, HttpProgram } from "./http-program.ts";
+import { followProgram } from "./http-steps.ts";
 
 export interface RecordedRequest {
   readonly method: string;
@@ -14,6 +17,8 @@ export interface RecordedRequest {
   readonly body: string;
   /** The body as JSON, when it is. */
   readonly rpc: any;
+  /** What it was answered with; `undefined` while no head has been sent. */
+  readonly status: number | undefined;
 }
 
 /** A started event stream. */
@@ -21,8 +26,10 @@ export interface EventWriter {
   /** True once the other side let go. */
   readonly closed: boolean;
   /** Writes one event; `data` that is no string is written as JSON. */
-  readonly event: (event: { data?: unknown; id?: string; event?: string; retry?: number }) => void;
+  readonly event: (event: EventFields) => void;
   readonly raw: (chunk: string | Uint8Array) => void;
+  /** Settles when what was written has left, or the stream is closed. */
+  readonly drained: () => Promise<void>;
   readonly end: () => void;
   /** Cuts the connection. */
   readonly destroy: () => void;
@@ -35,12 +42,16 @@ export interface HttpExchange {
   readonly json: (value: unknown, status?: number, headers?: Record<string, string>) => void;
   readonly text: (status: number, body?: string, headers?: Record<string, string>) => void;
   readonly stream: (headers?: Record<string, string>) => EventWriter;
+  /** Sends this head, and leaves the body to the writer. */
+  readonly open: (status: number, headers: Record<string, string>) => EventWriter;
   /** Answers the JSON-RPC request with a result, as JSON. */
   readonly result: (value: unknown) => void;
   /** Sends the head and this much of a body, and leaves it open. */
   readonly partial: (head: Record<string, string>, body: string) => void;
   /** Cuts the connection. */
   readonly destroy: () => void;
+  /** True once the connection is gone. */
+  readonly closed: boolean;
   /** Answers as a well-behaved MCP server. */
   readonly mcp: () => void;
 }
@@ -56,25 +67,24 @@ const parse = (body: string): unknown => {
 };
 
 const writer = (response: Http.ServerResponse): EventWriter => {
+  const gone = new Promise<void>((resolve) => response.on("close", resolve));
   const state = { closed: false };
-  response.on("close", () => {
+  void gone.then(() => {
     state.closed = true;
   });
+  const write = (chunk: string | Uint8Array): void => {
+    if (!response.writableEnded && !response.destroyed) response.write(chunk);
+  };
   return {
     get closed() {
       return state.closed;
     },
-    event: ({ data, id, event, retry }) => {
-      const text = typeof data === "string" ? data : JSON.stringify(data ?? "");
-      const lines = [
-        ...(event === undefined ? [] : [`event: ${event}`]),
-        ...(id === undefined ? [] : [`id: ${id}`]),
-        ...(retry === undefined ? [] : [`retry: ${retry}`]),
-        `data: ${data === undefined ? "" : text}`,
-      ];
-      response.write(`${lines.join("\n")}\n\n`);
+    event: (event) => write(renderEvent(event)),
+    raw: write,
+    drained: async () => {
+      if (!state.closed && response.writableNeedDrain)
+        await Promise.race([gone, new Promise<void>((resolve) => response.once("drain", resolve))]);
     },
-    raw: (chunk) => void response.write(chunk),
     end: () => void response.end(),
     destroy: () => void response.socket?.destroy(),
   };
@@ -91,6 +101,7 @@ export class ScriptedHttp implements AsyncDisposable {
   handler: HttpHandler;
   readonly behaviour: McpBehaviour;
   readonly #server: Http.Server;
+  readonly #ended = new AbortController();
 
   constructor(handler: HttpHandler, behaviour: McpBehaviour) {
     this.handler = handler;
@@ -117,11 +128,22 @@ export class ScriptedHttp implements AsyncDisposable {
     return this.requests.filter((request) => request.method === method || request.rpc?.method === method);
   }
 
-  /** Forgets all sessions, as a restart would. */
+  /** Aborted when the server ends. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Forgets all sessions and ends their standing streams. */
   restart(): void {
     this.sessions.clear();
     for (const stream of this.streams.values()) stream.destroy();
     this.streams.clear();
+  }
+
+  /** Forgets all sessions and cuts all connections, as a restart does. */
+  cut(): void {
+    this.restart();
+    for (const socket of this.sockets) socket.destroy();
   }
 
   async listen(): Promise<this> {
@@ -130,6 +152,7 @@ export class ScriptedHttp implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended.abort();
     for (const socket of this.sockets) socket.destroy();
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -141,15 +164,27 @@ export class ScriptedHttp implements AsyncDisposable {
     incoming.on("end", () => {
       const body = Buffer.concat(chunks).toString("utf8");
       const { method = "GET", url: path = "/", headers } = incoming;
-      const request: RecordedRequest = { method, path, headers, body, rpc: parse(body) };
+      const request = { method, path, headers, body, rpc: parse(body), status: undefined };
       this.requests.push(request);
       void this.handler(this.#exchange(request, response));
     });
   }
 
-  #exchange(request: RecordedRequest, response: Http.ServerResponse): HttpExchange {
-    const text = (status: number, body = "", headers: Record<string, string> = {}): void => {
+  #exchange(
+    request: { -readonly [K in keyof RecordedRequest]: RecordedRequest[K] },
+    response: Http.ServerResponse,
+  ): HttpExchange {
+    const head = (status: number, headers: Record<string, string>): void => {
+      request.status = status;
       response.writeHead(status, headers);
+    };
+    const open = (status: number, headers: Record<string, string>): EventWriter => {
+      head(status, headers);
+      response.flushHeaders();
+      return writer(response);
+    };
+    const text = (status: number, body = "", headers: Record<string, string> = {}): void => {
+      head(status, headers);
       response.end(body);
     };
     const json = (value: unknown, status = 200, headers: Record<string, string> = {}): void =>
@@ -160,24 +195,28 @@ export class ScriptedHttp implements AsyncDisposable {
       text,
       json,
       result: (value) => json({ jsonrpc: "2.0", id: request.rpc?.id, result: value }),
-      stream: (headers = {}) => {
-        response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache", ...headers });
-        response.flushHeaders();
-        return writer(response);
-      },
-      partial: (head, body) => {
-        response.writeHead(200, head);
-        response.write(body);
-      },
+      open,
+      stream: (headers = {}) =>
+        open(200, { "content-type": "text/event-stream", "cache-control": "no-cache", ...headers }),
+      partial: (headers, body) => open(200, headers).raw(body),
       destroy: () => void response.socket?.destroy(),
+      get closed() {
+        return response.destroyed || (response.socket?.destroyed ?? false);
+      },
       mcp: () => answerMcp(exchange),
     };
     return exchange;
   }
 }
 
-/** Starts a server; without a handler it behaves as an MCP server throughout. */
+/**
+ * Starts a server on a free loopback port. It does what the handler or the fault program
+ * says; without either it behaves as an MCP server throughout.
+ */
 export const startScriptedHttp = (
-  handler: HttpHandler = (exchange) => exchange.mcp(),
+  script: HttpHandler | HttpProgram = (exchange) => exchange.mcp(),
   behaviour: McpBehaviour = {},
-): Promise<ScriptedHttp> => new ScriptedHttp(handler, behaviour).listen();
+): Promise<ScriptedHttp> =>
+  typeof script === "function"
+    ? new ScriptedHttp(script, behaviour).listen()
+    : new ScriptedHttp(followProgram(script), { ...behaviour, ...script }).listen();

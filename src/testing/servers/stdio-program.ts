@@ -46,8 +46,8 @@ export interface StdioProgram extends ServerDescription {
   /** Lives on after the end of its stdin. */
   readonly ignoreStdinEnd?: boolean;
   readonly ignoreSigterm?: boolean;
-  /** Steps at start, before anything is read. */
-  readonly onStart?: ReadonlyArray<Step>;
+  /** Steps at start, before anything is read. A list of lists: successive starts with the same `pidFile` take successive lists, the last one repeats. */
+  readonly onStart?: ReadonlyArray<Step> | ReadonlyArray<ReadonlyArray<Step>>;
   /** Steps by method, requests and notifications alike. */
   readonly on?: StepsBy<Step>;
 }

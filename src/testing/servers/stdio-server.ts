@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import { defaultAnswers, type Message } from "./default-answers.ts";
 import { frame, write } from "./stdio-output.ts";
-import type { LogLine, StdioProgram } from "./stdio-program.ts";
+import type { LogLine, StdioProgram, Step } from "./stdio-program.ts";
 import { runSteps } from "./stdio-steps.ts";
 import { makeTaking } from "./step-script.ts";
 
@@ -31,7 +31,12 @@ const receive = (message: Message): void => {
   });
 };
 
-if (program.pidFile) appendFileSync(program.pidFile, `${process.pid}\n`);
+/** Starts so far, this one included. */
+let starts = 1;
+if (program.pidFile) {
+  appendFileSync(program.pidFile, `${process.pid}\n`);
+  starts = readFileSync(program.pidFile, "utf8").split("\n").length - 1;
+}
 log({ kind: "start", pid: process.pid });
 
 if (program.ignoreSigterm || program.log) {
@@ -57,5 +62,7 @@ const start = (): void => {
   if (program.ignoreStdinEnd) setInterval(() => {}, 1000);
 };
 
-if (program.onStart) void runSteps(program.onStart, {}).then(start);
+const onStart = program.onStart ?? [];
+const steps = Array.isArray(onStart[0]) ? onStart[Math.min(starts, onStart.length) - 1] : onStart;
+if (onStart.length > 0) void runSteps(steps as ReadonlyArray<Step>, {}).then(start);
 else start();

@@ -2,8 +2,18 @@
 import type { Message } from "./default-answers.ts";
 import type { Json, StepsBy } from "./fault-program.ts";
 
-export const sleep = (ms: number): Promise<void> =>
-  new Promise((resolve) => (ms > 0 ? setTimeout(resolve, ms) : setImmediate(resolve)));
+/** Waits, at least for a turn of the event loop; the signal ends it early. */
+export const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (ms <= 0 || signal?.aborted) return void setImmediate(resolve);
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done);
+  });
 
 /** Puts the request's own values in place of `$id`, `$token` and `$params`. */
 export const fill = (value: Json, message: Message): Json => {
