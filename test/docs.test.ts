@@ -121,6 +121,14 @@ describe("docs/plugins.md", () => {
     );
   });
 
+  it("shows the example of faulty servers as it runs", () => {
+    const [, shown] = /09-faulty-servers\.ts`:\n\n```ts\n(.*?)\n```/s.exec(read("docs/plugins.md"))!;
+    const [, ...lines] = read("examples/09-faulty-servers.ts").trimEnd().split("\n");
+    const asInstalled = (text: string) =>
+      text.replace('"../src/mod.ts"', '"nucleo-mcp"').replace('"../src/testing.ts"', '"nucleo-mcp/testing"');
+    expect(shown).toBe(asInstalled(lines.join("\n")));
+  });
+
   it("names suites that exist, and all of them", () => {
     const named = rows.map((row) => cell(row[5]!)).filter((name) => name !== "");
     expect(named.toSorted()).toEqual(
