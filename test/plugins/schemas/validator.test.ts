@@ -5,6 +5,7 @@ import * as fc from "fast-check";
 import type { JsonSchema, SchemaValidator } from "../../../src/core/contracts.ts";
 import { makeSchemaValidator, schemaValidator } from "../../../src/plugins/schemas/validator.ts";
 import { drafts, ownGroups, suiteGroups } from "../../corpus/read.ts";
+import { survivors } from "../../support/collect-garbage.ts";
 import { nodeBinary } from "../../support/node-binary.ts";
 import { anyJson } from "./arbitrary.ts";
 import { hostile } from "./hostile.ts";
@@ -163,6 +164,16 @@ describe.each(engines)("%s", (_, validator) => {
       ),
       { numRuns: 100 },
     );
+  });
+
+  it("keeps no schema that its owner let go of", async () => {
+    const alive = await survivors(50, async (index) => {
+      const values = [{ index }];
+      (await compile({ type: "object", properties: { [`p${index}`]: { enum: values } } }, validator))({});
+      return values;
+    });
+    // Some runtimes look at the stack without knowing which of its words are pointers.
+    expect(alive).toBeLessThan(10);
   });
 
   it("one check per schema object", async () => {

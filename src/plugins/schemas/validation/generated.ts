@@ -10,7 +10,7 @@ const fits: ReadonlyArray<ArgumentIssue> = [];
 /** Loads ajv; answers a compiler of prepared schemas. */
 export const loadGenerated = async (): Promise<(schema: JsonSchema) => Check> => {
   const { Ajv2020 } = await import("ajv/dist/2020.js");
-  const ajv = new Ajv2020({
+  const options = {
     strict: false,
     logger: false,
     allErrors: true,
@@ -20,11 +20,10 @@ export const loadGenerated = async (): Promise<(schema: JsonSchema) => Check> =>
     validateFormats: false,
     validateSchema: false,
     meta: false,
-  });
+  } as const;
   return (schema) => {
-    const validate = ajv.compile(schema);
-    // ajv would keep every schema for ever; lists of tools change.
-    ajv.removeSchema(schema);
+    // One of its own: an instance keeps every schema it has seen, `removeSchema` or not; lists of tools change.
+    const validate = new Ajv2020(options).compile(schema);
     return (value) => {
       try {
         return validate(value) ? fits : readableIssues(validate.errors ?? []);
