@@ -1,8 +1,10 @@
 /** From a raw result to what models and programs get; large parts stay reachable as artifacts. */
 import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
 import { lift } from "./answer.ts";
 import { Artifact } from "./artifact/artifact.ts";
 import { TypeAliasRegistry } from "./artifact/alias.ts";
+import { makeArtifactArchive } from "./artifact/artifact-archive.ts";
 import { artifactFieldTool, getArtifactField } from "./artifact/artifact-field.ts";
 import type { ArtifactNotFound, PointerUnresolved } from "./artifact/artifact-errors.ts";
 import { McpArtifact } from "./artifact/mcp-artifact.ts";
@@ -25,7 +27,8 @@ export interface PresentationDeps {
   readonly normalizer: ResultNormalizer;
   readonly artifactTypes: ReadonlyArray<ArtifactType>;
   readonly artifactStore: ArtifactStore | undefined;
-  readonly onDiagnostic: (provider: Provider, message: string) => void;
+  /** `origin` is the endpoint id of the server that it is about; empty for the host's own artifacts. */
+  readonly onDiagnostic: (origin: string, message: string) => void;
 }
 
 export interface Presentation {
@@ -51,10 +54,22 @@ const isShownWhole = (artifact: Artifact): boolean =>
 const toPluginFailed = (plugin: string, cause: unknown): PluginFailed =>
   new PluginFailed({ plugin, reason: String(cause) }, cause);
 
-export const makePresentation = (deps: PresentationDeps): Presentation => {
+/** When the scope closes, what is not yet in the store is written to it. */
+export const makePresentation = (deps: PresentationDeps): Effect.Effect<Presentation, never, Scope.Scope> => {
   const types = new TypeAliasRegistry(deps.artifactTypes);
-  const artifacts = new ArtifactRegistry({ types, store: deps.artifactStore });
+  const { artifactStore: store, onDiagnostic } = deps;
+  if (!store) return Effect.succeed(presentationWith(deps, types, new ArtifactRegistry()));
+  const diagnose = (message: string, origin: string): void => onDiagnostic(origin, message);
+  return Effect.map(makeArtifactArchive({ store, types, diagnose }), (archive) =>
+    presentationWith(deps, types, new ArtifactRegistry({ archive })),
+  );
+};
 
+const presentationWith = (
+  deps: PresentationDeps,
+  types: TypeAliasRegistry,
+  artifacts: ArtifactRegistry,
+): Presentation => {
   const keep = (raw: RawToolResult, made: unknown, source: ResultSource): Effect.Effect<McpToolResult> => {
     const result = makeToolResult(raw, made);
     return made instanceof Artifact && !isShownWhole(made)
@@ -69,7 +84,8 @@ export const makePresentation = (deps: PresentationDeps): Presentation => {
         tool: provider.tool,
         endpointId: provider.endpoint.endpointId,
         types,
-        diagnose: (message) => deps.onDiagnostic(provider, `result of '${provider.tool}': ${message}`),
+        diagnose: (message) =>
+          deps.onDiagnostic(provider.endpoint.endpointId, `result of '${provider.tool}': ${message}`),
       };
       const from = (i: number): Effect.Effect<McpToolResult, PluginFailed> => {
         const rehydrator = deps.rehydrators[i];

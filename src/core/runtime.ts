@@ -129,12 +129,16 @@ export const makeRuntime = (
       credentialFlows: installed(Ports.credentialFlows),
       createAdapter: (provider) => calls.createAdapter(provider),
     });
-    const presentation = makePresentation({
+    const presentation = yield* makePresentation({
       rehydrators: installed(Ports.artifactRehydrators),
       normalizer: installed(Ports.resultNormalizer),
       artifactTypes: installed(Ports.artifactTypes),
       artifactStore: installed(Ports.artifactStore),
-      onDiagnostic: (provider, message) => onDiagnostic(provider.endpoint, message),
+      onDiagnostic: (endpointId, message) => {
+        const of = registry.connectors().find(({ endpoint }) => endpoint.endpointId === endpointId);
+        const server = of ? endpointName(of.endpoint) : endpointId || "host";
+        events.publish({ type: "diagnostic", message, endpointId, server });
+      },
     });
     const catalog = makeCatalog(registry, installed(Ports.catalogPolicies));
     const calls = makeCalls({

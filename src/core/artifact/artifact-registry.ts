@@ -1,11 +1,9 @@
 /** Keeps the host's artifacts by ref: bounded by count and bytes, oldest out. */
 import * as Effect from "effect/Effect";
-import { lift } from "../answer.ts";
-import type { ArtifactStore } from "../contracts.ts";
-import { TypeAliasRegistry } from "./alias.ts";
+import type { ArtifactArchive } from "./artifact-archive.ts";
 import { ArtifactNotFound } from "./artifact-errors.ts";
-import { type Artifact, wireText } from "./artifact.ts";
-import { isRecord, jsonText, parseJson, sizeWithin } from "./json.ts";
+import { Artifact } from "./artifact.ts";
+import { sizeWithin } from "./json.ts";
 import { McpArtifact } from "./mcp-artifact.ts";
 
 export interface ArtifactRegistryOptions {
@@ -13,10 +11,8 @@ export interface ArtifactRegistryOptions {
   readonly maxCount?: number | undefined;
   /** Bytes as JSON. Default 256 MiB. The newest artifact is kept even when it alone is larger. */
   readonly maxBytes?: number | undefined;
-  /** Gets what is pushed out. Default: none, it is gone. */
-  readonly store?: ArtifactStore | undefined;
-  /** Rebuilds what comes back from the store. Default: generic artifacts. */
-  readonly types?: TypeAliasRegistry | undefined;
+  /** Keeps what leaves memory, and everything over restarts. Default: none, it is gone. */
+  readonly archive?: Pick<ArtifactArchive, "write" | "find" | "settled"> | undefined;
 }
 
 interface Entry {
@@ -31,9 +27,10 @@ const bytesOf = (artifact: Artifact, limit: number): number => {
   return known ?? sizeWithin(artifact.root(), limit, 300_000) ?? Math.min(limit, 64 * 1024 * 1024);
 };
 
-/** Artifacts of an entry whose ref somebody knows: nobody can ask for the others. */
-const known = (entry: Entry): ReadonlyArray<Artifact> =>
-  [entry.artifact, ...entry.artifact.parts()].filter((artifact) => artifact.knownRef !== undefined);
+/** An entry's artifact and its parts. */
+const allOf = ({ artifact }: Entry): ReadonlyArray<Artifact> => [artifact, ...artifact.parts()];
+
+const isKnown = (artifact: Artifact): boolean => artifact.knownRef !== undefined;
 
 /**
  * Artifacts by ref. Keeping one costs no digest: refs are minted when first shown, and
@@ -67,15 +64,12 @@ export class ArtifactRegistry {
     return this.#entries.has(artifact);
   }
 
-  /** Keeps an artifact and its parts. `origin` names who made it, for example an endpoint id. Never fails. */
+  /**
+   * Keeps an artifact and its parts. `origin` names who made it, for example an endpoint
+   * id. Never fails. Waits only where memory is full and the archive is behind.
+   */
   keep(artifact: Artifact, origin: string = ""): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const out = this.#add({ artifact, origin, bytes: bytesOf(artifact, this.#maxBytes) });
-      const { store } = this.#options;
-      return store === undefined || out.length === 0
-        ? Effect.void
-        : Effect.forEach(out, (entry) => spill(store, entry), { discard: true });
-    });
+    return Effect.suspend(() => this.#keep({ artifact, origin, bytes: bytesOf(artifact, this.#maxBytes) }, false));
   }
 
   /** The artifact of a ref, if it is in memory. */
@@ -86,7 +80,7 @@ export class ArtifactRegistry {
     let newest: Artifact | undefined;
     for (const entry of this.#entries.values()) {
       if (owner !== undefined && entry.origin !== owner) continue;
-      const match = known(entry).find((artifact) => artifact.knownRef === ref);
+      const match = allOf(entry).find((artifact) => artifact.knownRef === ref);
       if (!match) continue;
       owner = entry.origin;
       newest = match;
@@ -95,28 +89,29 @@ export class ArtifactRegistry {
     return newest;
   }
 
-  /** The artifact of a ref, from memory or from the store. Fails with `ArtifactNotFound`. */
+  /** The artifact of a ref, from memory or from the archive. Fails with `ArtifactNotFound`. */
   find(ref: string): Effect.Effect<Artifact, ArtifactNotFound> {
     return Effect.suspend(() => {
-      const artifact = this.get(ref);
-      if (artifact) return Effect.succeed(artifact);
-      const { store } = this.#options;
-      const missing = new ArtifactNotFound({ ref });
-      if (!store) return Effect.fail(missing);
-      return lift("artifactStore", () => store.get(ref)).pipe(
-        Effect.mapError((cause) => new ArtifactNotFound({ ref }, cause)),
-        Effect.flatMap((text) => (text === undefined ? Effect.fail(missing) : this.#restore(ref, text))),
+      const kept = this.get(ref);
+      if (kept) return Effect.succeed(kept);
+      const { archive } = this.#options;
+      if (!archive) return Effect.fail(new ArtifactNotFound({ ref }));
+      return Effect.flatMap(archive.find(ref), ({ artifact, origin }) =>
+        Effect.as(this.#keep({ artifact, origin, bytes: bytesOf(artifact, this.#maxBytes) }, true), artifact),
       );
     });
   }
 
-  #restore(ref: string, text: string): Effect.Effect<Artifact, ArtifactNotFound> {
-    const stored = parseJson(text);
-    if (!isRecord(stored) || !isRecord(stored["wire"]) || stored["wire"]["artifact_ref"] !== ref)
-      return Effect.fail(new ArtifactNotFound({ ref }));
-    const types = this.#options.types ?? new TypeAliasRegistry();
-    const artifact = types.revive(stored["wire"], { mcpHandle: "", toolName: "" });
-    return Effect.as(this.keep(artifact, String(stored["origin"])), artifact);
+  /** What is archived already is written again only where it gets refs that nobody knew. */
+  #keep(entry: Entry, archived: boolean): Effect.Effect<void> {
+    const out = this.#add(entry);
+    const { archive } = this.#options;
+    if (!archive) return Effect.void;
+    for (const artifact of allOf(entry)) {
+      if (!isKnown(artifact)) Artifact.onRef(artifact, () => archive.write(artifact, entry.origin));
+      else if (!archived) archive.write(artifact, entry.origin);
+    }
+    return out.length === 0 ? Effect.void : archive.settled(out.flatMap(allOf).filter(isKnown));
   }
 
   #add(entry: Entry): ReadonlyArray<Entry> {
@@ -138,14 +133,3 @@ export class ArtifactRegistry {
     return out;
   }
 }
-
-/** Writes what others may still ask for to the store. A store that fails costs the artifact, not the call. */
-const spill = (store: ArtifactStore, entry: Entry): Effect.Effect<void> =>
-  Effect.forEach(
-    known(entry),
-    (artifact) => {
-      const text = `{"origin":${jsonText(entry.origin)},"wire":${wireText(artifact)}}`;
-      return lift("artifactStore", () => store.put(artifact.ref, text));
-    },
-    { discard: true },
-  ).pipe(Effect.catchCause((cause) => Effect.logDebug("An artifact could not be stored", cause)));

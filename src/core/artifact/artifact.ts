@@ -26,10 +26,15 @@ export abstract class Artifact {
   static readonly typeAlias: string | undefined = undefined;
   #ref: string | undefined;
   #plain: unknown;
+  #onRef: (() => void) | undefined;
 
   /** `artifact:<alias>~<short id>`. */
   get ref(): string {
-    return (this.#ref ??= mintRef(aliasOfClass(this.constructor), this.identity()));
+    if (this.#ref === undefined) {
+      this.#ref = mintRef(aliasOfClass(this.constructor), this.identity());
+      this.#onRef?.();
+    }
+    return this.#ref;
   }
 
   /** The ref, if anybody has asked for it yet. */
@@ -60,6 +65,11 @@ export abstract class Artifact {
   /** The content that the ref is a digest of, in pieces. */
   protected identity(): Iterable<string> {
     return [jsonText({ ...this })];
+  }
+
+  /** Calls `listener` when somebody first asks for the ref of an artifact that has none yet. It must not throw. */
+  static onRef(artifact: Artifact, listener: () => void): void {
+    artifact.#onRef = listener;
   }
 
   /** Gives a rebuilt artifact the ref it was minted with. */

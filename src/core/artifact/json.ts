@@ -204,6 +204,12 @@ export const jsonText = (value: unknown): string => {
   }
 };
 
+/**
+ * Any value of a message as a text to show: a text as it is, all else as JSON. `String`
+ * fails on objects whose own `toString` is no function, and on very deep lists.
+ */
+export const shownText = (value: unknown): string => (typeof value === "string" ? value : jsonText(value));
+
 /** `JSON.parse` that answers `undefined` for what is no JSON. */
 export const parseJson = (text: string): unknown => {
   try {
