@@ -1,5 +1,11 @@
 /** Plays a load against a world through the public runtime, and records what came of it. */
-import { type HealthSnapshot, type McpEndpoint, ports, type RuntimeOptions } from "../../src/mod.ts";
+import {
+  type EndpointHealth,
+  type HealthSnapshot,
+  type McpEndpoint,
+  ports,
+  type RuntimeOptions,
+} from "../../src/mod.ts";
 import type { HostHandlers } from "../../src/plugin.ts";
 import { type Face, type FaceClient, openFace } from "./face.ts";
 import { type Action, fixedSettings, type HostBehaviour, type Limits, type Load } from "./load.ts";
@@ -181,9 +187,11 @@ class Play {
 }
 
 const isAtRest = (health: HealthSnapshot): boolean =>
-  health.gates.every(
-    ({ name, used, waiting }) => waiting === 0 && (used === 0 || name === "mcp:stdio-processes"),
-  );
+  health.gates.every(({ name, used, waiting }) => waiting === 0 && (used === 0 || name === "mcp:stdio-processes"));
+
+/** What is still attached has a record; it holds nothing. */
+export const isConnected = ({ state, inFlight, users }: EndpointHealth): boolean =>
+  state === "ready" || state === "connecting" || inFlight > 0 || users > 0;
 
 /** Looks until nothing is held any more, at most a second: who was interrupted gives back on a later turn. */
 const settled = async (face: Face, isSettled: (health: HealthSnapshot) => boolean): Promise<HealthSnapshot> => {
@@ -201,12 +209,15 @@ export const play = async (world: FaultWorld, load: Load): Promise<Recording> =>
   await scene.attach("neighbour", world.neighbour, "attach the neighbour");
   await scene.attach("faulty", world.faulty, "attach the faulty one");
   const cut = load.closeAfter === undefined ? undefined : pause(load.closeAfter).then(() => scene.close());
-  await Promise.all([...load.callers.map((actions, i) => scene.caller(actions, i)), scene.neighbour(load.neighbourCalls)]);
+  await Promise.all([
+    ...load.callers.map((actions, i) => scene.caller(actions, i)),
+    scene.neighbour(load.neighbourCalls),
+  ]);
   const rest = cut ? undefined : await settled(face, isAtRest);
   await (cut ?? scene.close());
   const leaks = await world.leaks();
   await scene.giveBack();
-  const closed = await settled(face, (health) => isAtRest(health) && health.endpoints.length === 0);
+  const closed = await settled(face, (health) => isAtRest(health) && !health.endpoints.some(isConnected));
   const { all } = scene.outcomes;
   return { load, outcomes: all, rest, closed, received: world.received(), leaks };
 };

@@ -1,6 +1,6 @@
 /** What holds whatever the servers did. Each check answers the breaks it found, in words. */
 import { ConnectionLost, type HealthSnapshot, isMcpError } from "../../src/mod.ts";
-import type { Recording } from "./callers.ts";
+import { isConnected, type Recording } from "./callers.ts";
 import { type Outcome, slack } from "./outcome.ts";
 
 /** Errors that a caller may get of a faulty server. `PluginFailed` is none: no plugin of a run fails. */
@@ -24,7 +24,14 @@ const known = new Set([
   "Unauthorized",
 ]);
 /** A call that failed so was never sent. */
-const unsent = new Set(["CircuitOpen", "ConnectFailed", "InvalidArguments", "Overloaded", "RuntimeClosed", "ToolNotFound"]);
+const unsent = new Set([
+  "CircuitOpen",
+  "ConnectFailed",
+  "InvalidArguments",
+  "Overloaded",
+  "RuntimeClosed",
+  "ToolNotFound",
+]);
 /** How calls may end that the host's own close cut short. */
 const cut = new Set(["Cancelled", "ConnectionLost", "RuntimeClosed"]);
 
@@ -101,7 +108,9 @@ const givesBack: Check = ({ rest, closed }) => [
 
 const closes: Check = ({ closed, leaks }) => [
   ...(closed?.state === "closed" ? [] : [`the runtime is ${closed?.state}`]),
-  ...(closed?.endpoints ?? []).map((endpoint) => `endpoint ${endpoint.server} is still ${endpoint.state}`),
+  ...(closed?.endpoints ?? [])
+    .filter(isConnected)
+    .map((endpoint) => `endpoint ${endpoint.server} is still ${endpoint.state}`),
   ...leaks.map((leak) => `still there after the close: ${leak}`),
 ];
 
