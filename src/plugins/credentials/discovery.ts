@@ -6,16 +6,9 @@ import * as Effect from "effect/Effect";
 import { AuthorizationDiscoveryFailed } from "../../core/errors.ts";
 import { jsonObject, type JsonObject, textOf, textsOf } from "./json-fields.ts";
 import type { Mask } from "./masking.ts";
-import { exchange, type HttpAnswer } from "./oauth-http.ts";
-import {
-  covers,
-  isSecure,
-  resourceMetadataUrls,
-  resourceOf,
-  sameIssuer,
-  serverMetadataUrls,
-  shown,
-} from "./url-rules.ts";
+import type { NetworkReach } from "./network-reach.ts";
+import { exchange, type HttpAnswer, refusalOf } from "./oauth-http.ts";
+import { covers, resourceMetadataUrls, resourceOf, sameIssuer, serverMetadataUrls, shown } from "./url-rules.ts";
 
 /** Metadata of an authorization server (RFC 8414 section 2); the issuer was checked. */
 export interface AuthorizationServer {
@@ -65,6 +58,8 @@ export interface DiscoveryRequest {
   readonly mask: Mask;
   /** URL of the protected server. */
   readonly url: string;
+  /** Where the URLs of the metadata may lead. */
+  readonly reach: NetworkReach;
   /** `resource_metadata` of the challenge. */
   readonly challenged?: string | undefined;
   /** The issuer the credential is registered at; no other is used. */
@@ -83,7 +78,7 @@ const failed = (request: DiscoveryRequest, url: string, reason: string, retryabl
 
 /** A document that may be there: any 3xx, 4xx or something else than JSON says it is not, 5xx and silence fail. */
 const fetchDocument = (request: DiscoveryRequest, url: string) =>
-  exchange(url, { headers: { Accept: "application/json" } }).pipe(
+  exchange(url, request.reach, { headers: { Accept: "application/json" } }).pipe(
     Effect.mapError((fault) => failed(request, url, fault.reason, fault.retryable)),
     Effect.filterOrFail(
       (answer: HttpAnswer) => answer.status < 500,
@@ -112,12 +107,15 @@ const findResource = (request: DiscoveryRequest) =>
     return undefined;
   });
 
-/** A secret goes to these, so each has to be secure wherever the metadata came from. */
-const insecureEndpoint = (metadata: Omit<AuthorizationServer, "issuer">): string | undefined =>
-  (["token_endpoint", "authorization_endpoint", "registration_endpoint"] as const).find((name) => {
+/** A secret or a person goes to these, so each is checked wherever the metadata came from; says what is wrong. */
+const refusedEndpoint = (metadata: Omit<AuthorizationServer, "issuer">, reach: NetworkReach): string | undefined => {
+  for (const name of ["token_endpoint", "authorization_endpoint", "registration_endpoint"] as const) {
     const endpoint = metadata[name];
-    return endpoint !== undefined && !isSecure(endpoint);
-  });
+    const refused = endpoint === undefined ? undefined : refusalOf(endpoint, reach);
+    if (refused !== undefined) return `has a ${name}, ${shown(endpoint!)}, that ${refused}`;
+  }
+  return undefined;
+};
 
 /** Metadata of one issuer. A document without issuer, or of another one, is not used (RFC 8414 section 3.3). */
 const findAuthorizationServer = (
@@ -125,7 +123,8 @@ const findAuthorizationServer = (
   issuer: string,
 ): Effect.Effect<AuthorizationServer | undefined, AuthorizationDiscoveryFailed> =>
   Effect.gen(function* () {
-    if (!isSecure(issuer)) return yield* failed(request, issuer, "is neither https nor on this machine");
+    const unasked = refusalOf(issuer, request.reach);
+    if (unasked !== undefined) return yield* failed(request, issuer, unasked);
     let refused: AuthorizationDiscoveryFailed | undefined;
     for (const url of serverMetadataUrls(issuer)) {
       const document = yield* fetchDocument(request, url);
@@ -136,8 +135,8 @@ const findAuthorizationServer = (
         refused ??= failed(request, url, `is to describe the issuer '${issuer}' and names ${other}`);
         continue;
       }
-      const insecure = insecureEndpoint(metadata);
-      if (insecure) return yield* failed(request, url, `has a ${insecure} that is neither https nor on this machine`);
+      const wrong = refusedEndpoint(metadata, request.reach);
+      if (wrong !== undefined) return yield* failed(request, url, wrong);
       return { ...metadata, issuer: metadata.issuer };
     }
     if (refused) return yield* refused;

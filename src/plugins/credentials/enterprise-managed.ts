@@ -13,6 +13,7 @@ import {
   type SecretClient,
 } from "./client-authentication.ts";
 import { type AuthorizationServer, requireAuthorizationServer } from "./discovery.ts";
+import { type NetworkReach, reachOf } from "./network-reach.ts";
 import type { Grant, OAuthCredential } from "./oauth-credential.ts";
 import { oauthFlow } from "./oauth-flow.ts";
 import { postForm, requestToken } from "./token-endpoint.ts";
@@ -106,10 +107,15 @@ export class EnterpriseManaged implements OAuthCredential {
     );
   }
 
+  /** The identity provider is the host's choice; where the MCP server is does not matter to it. */
+  get #reach(): NetworkReach {
+    return reachOf(this.#provider.issuer, this.#provider.tokenEndpoint);
+  }
+
   #providerMetadata({ server, mask }: Grant): Effect.Effect<AuthorizationServer, McpError> {
     const { issuer, tokenEndpoint } = this.#provider;
     return tokenEndpoint === undefined
-      ? requireAuthorizationServer({ server, mask, url: issuer }, issuer)
+      ? requireAuthorizationServer({ server, mask, url: issuer, reach: this.#reach }, issuer)
       : Effect.succeed({ issuer, token_endpoint: tokenEndpoint });
   }
 
@@ -121,7 +127,7 @@ export class EnterpriseManaged implements OAuthCredential {
       const { server, mask, discovered, scope } = grant;
       const endpoint = metadata.token_endpoint;
       const document = yield* postForm(
-        { server, mask, binding: undefined },
+        { server, mask, reach: this.#reach, binding: undefined },
         endpoint,
         secretAuthentication(this.#provider),
         metadata,

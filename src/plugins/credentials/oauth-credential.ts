@@ -4,6 +4,7 @@ import type { Credential } from "../../core/endpoint.ts";
 import type { McpError } from "../../core/errors.ts";
 import type { AuthorizationServer, Discovered } from "./discovery.ts";
 import type { Mask } from "./masking.ts";
+import type { NetworkReach } from "./network-reach.ts";
 import type { TokenSet } from "./token-set.ts";
 
 /** A credential that gets its tokens from an authorization server. */
@@ -43,6 +44,8 @@ export interface Grant {
   readonly server: string;
   readonly mask: Mask;
   readonly discovered: Discovered;
+  /** Where requests for the grant may lead. */
+  readonly reach: NetworkReach;
   /** Space-separated; `undefined`: the server's default. */
   readonly scope: string | undefined;
   /** The last token, whether it expires or was refused. */

@@ -1,5 +1,6 @@
-/** One HTTP exchange with an authorization server: https only, bounded in time and size, redirects kept in. */
+/** One HTTP exchange with an authorization server: https only, within reach, bounded in time and size, redirects kept in. */
 import * as Effect from "effect/Effect";
+import { type NetworkReach, outOfReach } from "./network-reach.ts";
 import { isSecure } from "./url-rules.ts";
 
 /** Longest wait for one answer, ms. */
@@ -41,12 +42,22 @@ const faultOf = (cause: unknown): HttpFault => {
   return { reason: `could not be reached${typeof code === "string" ? ` (${code})` : ""}`, retryable: true };
 };
 
+/** Why a URL is not asked, in words that follow the URL; `undefined` when it may be. */
+export const refusalOf = (url: string, reach: NetworkReach): string | undefined =>
+  isSecure(url) ? outOfReach(url, reach) : "is neither https nor on this machine";
+
 /**
  * Sends one request. A redirect is followed only by a GET, on the same origin,
  * three times at most; any other one is answered as it is.
  */
-export const exchange = (url: string, init: RequestInit = {}, redirects = 3): Effect.Effect<HttpAnswer, HttpFault> => {
-  if (!isSecure(url)) return Effect.fail({ reason: "is neither https nor on this machine", retryable: false });
+export const exchange = (
+  url: string,
+  reach: NetworkReach,
+  init: RequestInit = {},
+  redirects = 3,
+): Effect.Effect<HttpAnswer, HttpFault> => {
+  const refused = refusalOf(url, reach);
+  if (refused !== undefined) return Effect.fail({ reason: refused, retryable: false });
   const once = Effect.tryPromise({
     try: async (signal): Promise<HttpAnswer> => {
       const response = await fetch(url, { ...init, redirect: "manual", signal });
@@ -64,7 +75,7 @@ export const exchange = (url: string, init: RequestInit = {}, redirects = 3): Ef
       const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : undefined;
       const follow = answer.status >= 300 && answer.status < 400 && (init.method ?? "GET") === "GET" && redirects > 0;
       return follow && target?.origin === new URL(url).origin
-        ? exchange(target.href, init, redirects - 1)
+        ? exchange(target.href, reach, init, redirects - 1)
         : Effect.succeed(answer);
     }),
   );

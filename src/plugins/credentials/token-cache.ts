@@ -15,6 +15,7 @@ import {
 } from "../../core/errors.ts";
 import { discover, type Discovered } from "./discovery.ts";
 import { type Mask, maskOf } from "./masking.ts";
+import { reachOf } from "./network-reach.ts";
 import type { Grant, OAuthCredential, TokenBinding } from "./oauth-credential.ts";
 import { type Flight, fly, makeFlight, pause } from "./single-flight.ts";
 
@@ -111,6 +112,9 @@ export const tokensOf = (
     return maskOf([...credential.secrets(), ...held])(text);
   };
 
+  /** What the host itself gave says where its tokens may come from. */
+  const reach = reachOf(at.url, credential.issuer);
+
   const mint = (slot: Slot, discovered: Discovered, scopes: ReadonlyArray<string>, reason: Grant["reason"]) =>
     Effect.map(
       Effect.suspend(() =>
@@ -118,6 +122,7 @@ export const tokensOf = (
           server: at.server,
           mask,
           discovered,
+          reach,
           scope: scopes.length > 0 ? scopes.join(" ") : undefined,
           previous: slot.current,
           reason,
@@ -156,6 +161,7 @@ export const tokensOf = (
       const discovered = yield* discover({
         ...at,
         mask,
+        reach,
         challenged: says.resourceMetadata,
         issuer: credential.issuer,
         guess: credential.guess,

@@ -38,12 +38,12 @@ const retryAfterOf = (headers: Headers, now: number): number | undefined => {
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 };
 
-/** Label, mask and proofs of a request; a part of the grant. */
-export type Asking = Pick<Grant, "server" | "mask" | "binding">;
+/** Label, mask, reach and proofs of a request; a part of the grant. */
+export type Asking = Pick<Grant, "server" | "mask" | "reach" | "binding">;
 
 /** Posts and answers the JSON object. Redirects are never followed: the body holds secrets. */
 export const post = (
-  { server, mask, binding }: Asking,
+  { server, mask, reach, binding }: Asking,
   endpoint: string,
   message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
 ): Effect.Effect<JsonObject, McpError> =>
@@ -54,7 +54,7 @@ export const post = (
       const headers: Record<string, string> = { ...message.headers, Accept: "application/json" };
       if (binding) headers["DPoP"] = yield* binding.proof({ method: "POST", url: endpoint });
       const init = { method: "POST", headers, body: message.body };
-      const answer = yield* exchange(endpoint, init).pipe(Effect.mapError(fail));
+      const answer = yield* exchange(endpoint, reach, init).pipe(Effect.mapError(fail));
       const nonce = answer.headers.get("dpop-nonce");
       if (nonce !== null) binding?.keepNonce(endpoint, nonce);
       return { answer, document: jsonObject(answer.text), nonce };
