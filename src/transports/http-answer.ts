@@ -58,7 +58,7 @@ export const readRefusal = (
   Effect.gen(function* () {
     const body = yield* errorText(response, sink.settings.closeGrace);
     const rpc = response.status === 429 || response.status === 503 ? undefined : parseError(body);
-    if (!rpc || (rpc.id === null ? response.status !== 400 : String(rpc.id) !== String(request.id)))
+    if (!rpc || (rpc.id === null ? response.status !== 400 : rpc.id !== String(request.id)))
       return yield* Effect.flatMap(refusal(sink.site, response, body), Effect.fail);
     sink.deliver([{ jsonrpc: "2.0", id: request.id, error: rpc.error }]);
   });

@@ -18,18 +18,26 @@ export const isInitialize = (message: JSONRPCMessage): message is JSONRPCRequest
 export const isNotification = (message: JSONRPCMessage, method: string): message is JSONRPCNotification =>
   "method" in message && !("id" in message) && message.method === method;
 
+const idText = (id: unknown): string | undefined =>
+  typeof id === "string" || typeof id === "number" ? String(id) : undefined;
+
 /** The request that a `notifications/cancelled` cancels. */
 export const cancelledId = (message: JSONRPCMessage): string | undefined => {
   if (!isNotification(message, "notifications/cancelled")) return undefined;
-  const id = message.params?.["requestId"];
-  return typeof id === "string" || typeof id === "number" ? String(id) : undefined;
+  return idText(message.params?.["requestId"]);
 };
 
 const isObject = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
 
 /** The id of the request a message answers. */
 export const answeredId = (message: JSONRPCMessage): string | undefined =>
-  "method" in message || !("id" in message) || message.id === undefined ? undefined : String(message.id);
+  "method" in message || !("id" in message) ? undefined : idText(message.id);
+
+/** The code of the error a message answers with; servers also send errors that are no objects. */
+export const errorCode = (message: JSONRPCMessage): unknown => {
+  const error: unknown = "error" in message ? message.error : undefined;
+  return isObject(error) ? error["code"] : undefined;
+};
 
 const parseJson = (text: string): unknown => {
   try {
@@ -48,15 +56,15 @@ export const parseMessages = (text: string): ReadonlyArray<JSONRPCMessage> => {
   );
 };
 
-/** A JSON-RPC error object in a text, with the id it names (`null` when it names none). */
+/** A JSON-RPC error object in a text, with the id it names; `null` when it names none that a request could have. */
 export const parseError = (
   text: string,
-): { readonly id: unknown; readonly error: JSONRPCErrorResponse["error"] } | undefined => {
+): { readonly id: string | null; readonly error: JSONRPCErrorResponse["error"] } | undefined => {
   const json = parseJson(text);
   if (!isObject(json) || json["jsonrpc"] !== "2.0") return undefined;
   const error = json["error"];
   if (!isObject(error) || typeof error["code"] !== "number" || typeof error["message"] !== "string") return undefined;
-  return { id: json["id"] ?? null, error: error as JSONRPCErrorResponse["error"] };
+  return { id: idText(json["id"]) ?? null, error: error as JSONRPCErrorResponse["error"] };
 };
 
 /** True when a serialized message may be sent again: it asks for nothing that could run twice. */

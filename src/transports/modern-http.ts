@@ -4,11 +4,19 @@
  * Source: MCP 2026-07-28, transports/streamable-http.
  */
 import * as Effect from "effect/Effect";
+import { shownText } from "../core/artifact/json.ts";
 import type { TransportContext } from "../core/contracts.ts";
 import type { McpError } from "../core/errors.ts";
 import { readAnswer } from "./http-answer.ts";
 import { type HttpClient, scopedRequest } from "./http-fetch.ts";
-import { answeredId, cancelledId, isRequest, type JSONRPCMessage, type JSONRPCRequest } from "./http-message.ts";
+import {
+  answeredId,
+  cancelledId,
+  errorCode,
+  isRequest,
+  type JSONRPCMessage,
+  type JSONRPCRequest,
+} from "./http-message.ts";
 import { type ChannelHost, type Flight, type HttpChannel, newFlight } from "./http-transport.ts";
 import { headersOf, type Mirrored, mirroredOf } from "./modern-http-headers.ts";
 
@@ -48,7 +56,7 @@ export const makeModernHttp = (client: HttpClient, context: TransportContext, ho
     tools.filter((tool) => {
       const { name, inputSchema } = (tool ?? {}) as Json;
       const wanted = mirroredOf(inputSchema);
-      if (typeof wanted === "string") context.diagnose(`tool '${String(name)}' is left out: ${wanted}`);
+      if (typeof wanted === "string") context.diagnose(`tool '${shownText(name)}' is left out: ${wanted}`);
       else if (typeof name === "string") mirrored.set(name, wanted);
       return typeof wanted !== "string";
     });
@@ -88,8 +96,7 @@ export const makeModernHttp = (client: HttpClient, context: TransportContext, ho
       const first = newFlight();
       return exchange(message, first, (messages) => {
         for (const item of messages) {
-          const code = "error" in item ? item.error.code : undefined;
-          if (code === HEADER_MISMATCH && answeredId(item) === String(message.id)) refusal = item;
+          if (errorCode(item) === HEADER_MISMATCH && answeredId(item) === String(message.id)) refusal = item;
           else host.deliver([item]);
         }
       }).pipe(

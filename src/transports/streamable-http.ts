@@ -7,6 +7,7 @@
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import { isRecord } from "../core/artifact/json.ts";
 import type { TransportContext } from "../core/contracts.ts";
 import { ConnectionLost, InsufficientScope, type McpError, Unauthorized } from "../core/errors.ts";
 import { readAnswer } from "./http-answer.ts";
@@ -99,9 +100,10 @@ export const makeStreamableHttp = (client: HttpClient, context: TransportContext
           if (answeredId(item) !== String(message.id)) host.deliver([item]);
           else if ("result" in item) result = item.result;
       });
-      if (result === undefined)
+      const version = isRecord(result) ? result["protocolVersion"] : undefined;
+      if (typeof version !== "string")
         return yield* new ConnectionLost({ server, outcome: "not-sent", reason: "the server refuses to initialize" });
-      session.version = (result as { readonly protocolVersion?: string }).protocolVersion;
+      session.version = version;
       yield* exchange({ jsonrpc: "2.0", method: "notifications/initialized" }, session.id, newFlight(), host.deliver);
       yield* listen;
       host.fork(session.terminate(dead));

@@ -322,6 +322,12 @@ describe("what refuses an era", () => {
     expect(refusesEra(error, "modern")).toBe(refused);
   });
 
+  it("versions that are no texts are none", () => {
+    const unspeakable = { toString: 1, valueOf: 1 };
+    for (const data of [null, { supported: [unspeakable, null] }, { supported: unspeakable }])
+      expect(refusesEra(rpc(-32_022, data), "modern")).toBe(true);
+  });
+
   it("every JSON-RPC error refuses initialize", () => {
     for (const code of [-32_022, -32_020, -32_601, 1])
       expect(refusesEra(rpc(code, { supported: ["2031-01-01"] }), "legacy")).toBe(true);

@@ -53,16 +53,16 @@ const MODERN_FAULTS = [-32_020, -32_021];
 const UNSUPPORTED_VERSION = -32_022;
 const FIRST_MODERN = "2026";
 
-const names = (data: unknown): ReadonlyArray<unknown> => {
-  const supported = (data as { readonly supported?: unknown } | undefined)?.supported;
-  return Array.isArray(supported) ? supported : [];
+const names = (data: unknown): ReadonlyArray<string> => {
+  const supported = (data as { readonly supported?: unknown } | null | undefined)?.supported;
+  return Array.isArray(supported) ? supported.filter((version) => typeof version === "string") : [];
 };
 
 /** An `UnsupportedProtocolVersionError` that lists modern versions, none of them ours, stays what it is. */
 const deniesEra = (error: ProtocolError, era: Era): boolean => {
   if (era === "legacy") return true;
   if (MODERN_FAULTS.includes(error.code)) return false;
-  return !(error.code === UNSUPPORTED_VERSION && names(error.data).some((version) => String(version) >= FIRST_MODERN));
+  return !(error.code === UNSUPPORTED_VERSION && names(error.data).some((version) => version >= FIRST_MODERN));
 };
 
 /** Statuses that speak of the caller or of the moment, not of what the server speaks. */

@@ -4,6 +4,7 @@
  * `input_required`. Verbs that the revision dropped are served on what replaced them.
  */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { shownText } from "../../core/artifact/json.ts";
 import type { EngineConnectOptions, McpTransport, ServerCapabilities } from "../../core/contracts.ts";
 import { ConnectionLost, HttpFailed, type McpError, ProtocolError } from "../../core/errors.ts";
 import type { OpeningSession } from "./handshake.ts";
@@ -44,7 +45,7 @@ const completed = (server: string, method: string, result: unknown): unknown => 
   if (!isRecord(result) || !("resultType" in result)) return result;
   const { resultType, ...rest } = result;
   if (resultType === "complete" || resultType === undefined || resultType === null) return rest;
-  const reason = `its result of ${method} is of the unknown type '${String(resultType).slice(0, 40)}'`;
+  const reason = `its result of ${method} is of the unknown type '${shownText(resultType).slice(0, 40)}'`;
   throw new ProtocolError({ server, code: INVALID_RESULT, reason });
 };
 

@@ -290,6 +290,15 @@ describe("input rounds", () => {
     expect(await asking).toEqual({ contents: [] });
   });
 
+  it("a result type that no text can be made of is an unknown one", async () => {
+    const { peer, ask } = await met();
+    const answered = rejection(ask("tools/list"));
+    answer(peer, await peer.next("tools/list"), { resultType: [{ toString: null }] });
+    const error = await answered;
+    expect(error._tag).toBe("ProtocolError");
+    expect(error.reason).toContain("unknown type '[{\"toString\":null}]'");
+  });
+
   it("a server that never has enough is given up after ten rounds", async () => {
     const { ask, peer } = await met(discovered(), { handlers });
     const asking = rejection(ask("tools/call"));
