@@ -150,7 +150,7 @@ describe("architecture", () => {
 
   it("no entry file reaches a node: module, but for lazily loaded ones", () => {
     const byPath = new Map(sources.map((source) => [source.path, source]));
-    for (const entry of ["mod.ts", "effect.ts", "plugin.ts", "di.ts"]) {
+    for (const entry of ["mod.ts", "effect.ts", "plugin.ts", "di.ts", "stores.ts"]) {
       const seen = new Set<string>();
       const queue = [entry];
       for (let path = queue.pop(); path !== undefined; path = queue.pop()) {

@@ -15,7 +15,7 @@ import { attempt } from "./attempt.ts";
 import type { Output } from "./output.ts";
 import type { Spinner } from "./spinner.ts";
 import { adviseLogin } from "./stored-logins.ts";
-import { userTokens } from "./token-file-store.ts";
+import { userTokens } from "./user-tokens.ts";
 
 /** Options that every command takes. */
 export interface CommandOptions {

@@ -8,10 +8,11 @@ import { parseGrantKey, readGrant } from "../plugins/credentials/stored-grant.ts
 import type { TokenSet } from "../plugins/credentials/token-set.ts";
 import { covers } from "../plugins/credentials/url-rules.ts";
 import type { LoadedEndpoint, McpJson } from "../plugins/endpoints/mcp-json.ts";
+import type { KeptToken } from "../plugins/stores/file-tokens.ts";
 import { attempt } from "./attempt.ts";
 import { openConfig } from "./config.ts";
 import type { Session } from "./session.ts";
-import { type KeptLogin, userTokens } from "./token-file-store.ts";
+import { userTokens } from "./user-tokens.ts";
 
 /** A kept login; the token in it is secret. */
 export interface StoredGrant {
@@ -22,7 +23,7 @@ export interface StoredGrant {
 }
 
 /** All that can be read. */
-export const readGrants = (kept: ReadonlyArray<KeptLogin>): ReadonlyArray<StoredGrant> =>
+export const readGrants = (kept: ReadonlyArray<KeptToken>): ReadonlyArray<StoredGrant> =>
   kept.flatMap(({ key, secret }) => {
     const [whose, grant] = [parseGrantKey(key), readGrant(secret)];
     return whose && grant ? [{ key, user: whose.user, resource: whose.resource, token: grant.token }] : [];

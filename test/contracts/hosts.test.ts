@@ -2,19 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "@effect/vitest";
-import * as NodeFileSystem from "@effect/platform-node-shared/NodeFileSystem";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import * as FileSystem from "effect/FileSystem";
 import * as Logger from "effect/Logger";
-import { tokenFileStore } from "../../src/cli/token-file-store.ts";
 import { lift } from "../../src/core/answer.ts";
 import type { CatalogPolicy, HostHandlers, Observer } from "../../src/core/contracts.ts";
 import { errorPresenter } from "../../src/core/ports.ts";
 import { mcpJsonLoader } from "../../src/plugins/endpoints/mcp-json.ts";
 import { loggerObserver } from "../../src/plugins/observers/logger.ts";
 import { metricsObserver } from "../../src/plugins/observers/metrics.ts";
-import { fileArtifactStore } from "../../src/plugins/stores/file.ts";
+import { fileArtifactStore } from "../../src/plugins/stores/file-artifacts.ts";
+import { fileTokenStore } from "../../src/plugins/stores/file-tokens.ts";
 import {
   artifactStoreContract,
   catalogPolicyContract,
@@ -77,13 +75,10 @@ const collected: Observer = {
 checkSuite("logger", observerContract({ observer: collected, written: () => lines.join("\n") }));
 checkSuite("metrics", observerContract({ observer: metricsObserver }));
 
-checkSuite("token files", tokenStoreContract({ store: tokenFileStore(join(folder, "tokens")) }));
-const fileSystem = Effect.runSync(
-  Effect.provide(Effect.service(FileSystem.FileSystem), NodeFileSystem.layer) as Effect.Effect<FileSystem.FileSystem>,
-);
+checkSuite("token files", tokenStoreContract({ store: fileTokenStore({ directory: join(folder, "tokens") }) }));
 checkSuite(
   "artifact files",
-  artifactStoreContract({ store: fileArtifactStore({ fileSystem, directory: join(folder, "artifacts") }) }),
+  artifactStoreContract({ store: fileArtifactStore({ directory: join(folder, "artifacts") }) }),
 );
 
 const handlers: HostHandlers = {

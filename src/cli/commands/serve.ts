@@ -13,7 +13,7 @@ import { exitCodes } from "../exit-code.ts";
 import { publishRecord, tokenVariable } from "../gateway-record.ts";
 import type { Command, Session } from "../session.ts";
 import { openServers } from "../stored-logins.ts";
-import { userTokens } from "../token-file-store.ts";
+import { userTokens } from "../user-tokens.ts";
 
 export interface ServeInput {
   /** `host:port`. */

@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { openLoopbackReceiver } from "../../../src/cli/loopback-receiver.ts";
-import { tokenFileStore } from "../../../src/cli/token-file-store.ts";
+import { fileTokenStore } from "../../../src/plugins/stores/file-tokens.ts";
 import {
   AgentSecret,
   AuthorizationCode,
@@ -105,7 +105,7 @@ describe("credentials in the runtime", () => {
         Effect.scoped(
           Effect.gen(function* () {
             const runtime = yield* make({
-              setup: (container) => container.registerInstance(ports.tokenStore.token, tokenFileStore(directory)),
+              setup: (container) => container.registerInstance(ports.tokenStore.token, fileTokenStore({ directory })),
             });
             yield* runtime.attach("vault", new HttpEndpoint({ url: world.url, credential }));
             return yield* echo(runtime);
@@ -113,7 +113,7 @@ describe("credentials in the runtime", () => {
         );
       yield* run(new AuthorizationCode({ user, redirectUri, receiveRedirect, openBrowser }));
       expect(pages).toEqual([200]);
-      const kept = yield* Effect.promise(() => tokenFileStore(directory).list());
+      const kept = yield* Effect.promise(() => fileTokenStore({ directory }).list());
       expect(kept).toHaveLength(1);
 
       yield* run(new AuthorizationCode({ user }));

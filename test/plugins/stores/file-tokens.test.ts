@@ -2,7 +2,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@effect/vitest";
-import { defaultTokenDirectory, tokenFileStore } from "../../src/cli/token-file-store.ts";
+import { defaultTokenDirectory } from "../../../src/cli/user-tokens.ts";
+import { fileTokenStore } from "../../../src/plugins/stores/file-tokens.ts";
 
 let root = "";
 beforeEach(async () => {
@@ -16,7 +17,7 @@ const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
 describe("the token file store", () => {
   it("keeps, replaces, lists and removes by key", async () => {
-    const store = tokenFileStore(join(root, "deep", "tokens"));
+    const store = fileTokenStore({ directory: join(root, "deep", "tokens") });
     expect(await store.load(KEY)).toBeUndefined();
     expect(await store.list()).toEqual([]);
     await store.save(KEY, "one");
@@ -28,14 +29,14 @@ describe("the token file store", () => {
     await store.remove(KEY);
     await store.remove(KEY);
     expect(await store.load(KEY)).toBeUndefined();
-    expect(await tokenFileStore(join(root, "deep", "tokens")).load("other/../../key")).toBe("three");
+    expect(await fileTokenStore({ directory: join(root, "deep", "tokens") }).load("other/../../key")).toBe("three");
   });
 
   it.skipIf(process.platform === "win32")(
     "only the owner can read what is kept, whatever was there before",
     async () => {
       const directory = join(root, "tokens");
-      const store = tokenFileStore(directory);
+      const store = fileTokenStore({ directory: directory });
       await store.save(KEY, "secret");
       const [name] = await readdir(directory);
       expect(await modeOf(directory)).toBe(0o700);
@@ -48,7 +49,7 @@ describe("the token file store", () => {
   );
 
   it("readers see one whole value or another while many writers replace it, and nothing is left behind", async () => {
-    const store = tokenFileStore(root);
+    const store = fileTokenStore({ directory: root });
     const values = Array.from({ length: 20 }, (_, i) => String(i).repeat(20_000));
     await store.save(KEY, values[0]!);
     const writing = values.map((value) => store.save(KEY, value));
@@ -59,7 +60,7 @@ describe("the token file store", () => {
   });
 
   it("a file that is broken, or belongs to another key, is none", async () => {
-    const store = tokenFileStore(root);
+    const store = fileTokenStore({ directory: root });
     await store.save(KEY, "secret");
     const [name] = await readdir(root);
     for (const text of ["", "{", "[]", "null", '{"key":"other","secret":"x"}']) {
@@ -72,7 +73,7 @@ describe("the token file store", () => {
 
   it("a directory that cannot be written is an error, not silence", async () => {
     await writeFile(join(root, "file"), "");
-    await expect(tokenFileStore(join(root, "file", "tokens")).save(KEY, "x")).rejects.toThrow();
+    await expect(fileTokenStore({ directory: join(root, "file", "tokens") }).save(KEY, "x")).rejects.toThrow();
   });
 
   it("has a place of its own in the user's state", async () => {
