@@ -20,3 +20,4 @@ export {
   type FileTokenStoreOptions,
   type KeptToken,
 } from "./plugins/stores/file-tokens.ts";
+export { fileVerdictStore, type FileVerdictStoreOptions } from "./plugins/stores/file-verdicts.ts";

@@ -11,6 +11,7 @@
  * A case rejects with `ContractBreach`, which says what the plugin did instead. The
  * built-in plugins pass the same suites.
  */
+export { artifactTypeContract, type ArtifactTypeContractOptions } from "./testing/artifact-type.ts";
 export { ContractBreach, type ContractCase, type ContractSuite } from "./testing/contract-case.ts";
 export { credentialFlowContract, type CredentialFlowContractOptions } from "./testing/credential-flow.ts";
 export { endpointLoaderContract, type EndpointLoaderContractOptions } from "./testing/endpoint-loader.ts";
@@ -41,6 +42,8 @@ export {
   type ArtifactStoreContractOptions,
   tokenStoreContract,
   type TokenStoreContractOptions,
+  verdictStoreContract,
+  type VerdictStoreContractOptions,
 } from "./testing/stores.ts";
 export { type ContractRequest, transportContract, type TransportContractOptions } from "./testing/transport.ts";
 

@@ -289,7 +289,10 @@ export interface ArtifactType {
   ) => Artifact | undefined;
 }
 
-/** Keeps the wire text of artifacts that left memory. */
+/**
+ * Keeps the wire text of artifacts over restarts, and when they left memory. `put` replaces; `get` answers what
+ * was put last, or `undefined`. Bounding what it keeps is its own affair.
+ */
 export interface ArtifactStore {
   readonly put: (ref: string, text: string) => Answer<void>;
   readonly get: (ref: string) => Answer<string | undefined>;

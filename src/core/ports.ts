@@ -96,7 +96,7 @@ export const verdictStore: Port<VerdictStore> = one<VerdictStore>("verdictStore"
   remove: () => {},
 }));
 
-/** Keeps artifacts that left memory. Null default: they are gone. */
+/** Keeps artifacts over restarts. Null default: their refs end with the process, or when memory is full. */
 export const artifactStore: Port<ArtifactStore | undefined> = one<ArtifactStore | undefined>(
   "artifactStore",
   () => undefined,

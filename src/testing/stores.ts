@@ -1,6 +1,6 @@
-/** The contracts of `TokenStore` and `ArtifactStore`. */
+/** The contracts of `TokenStore`, `ArtifactStore` and `VerdictStore`. */
 import type { Answer } from "../core/answer.ts";
-import type { ArtifactStore, TokenStore } from "../core/contracts.ts";
+import type { ArtifactStore, EraVerdict, TokenStore, VerdictStore } from "../core/contracts.ts";
 import { answerOf, type ContractSuite, demandSame } from "./contract-case.ts";
 
 interface Texts {
@@ -95,4 +95,64 @@ export interface ArtifactStoreContractOptions {
 export const artifactStoreContract = ({ store }: ArtifactStoreContractOptions): ContractSuite => {
   const run = crypto.randomUUID();
   return textCases(store, (name) => `artifact:contract:${run}~${name.replace(/[^a-z0-9]/g, "-")}`);
+};
+
+export interface VerdictStoreContractOptions {
+  readonly store: VerdictStore;
+}
+
+/** Cases every verdict store has to pass. */
+export const verdictStoreContract = ({ store }: VerdictStoreContractOptions): ContractSuite => {
+  const run = crypto.randomUUID();
+  const makeId = (name: string) => `npx -y server-${run} "${name}" #env:0123abcd`;
+  const save = (name: string, verdict: EraVerdict) => answerOf("save", () => store.save(makeId(name), verdict));
+  const load = (name: string) => answerOf<EraVerdict | undefined>("load", () => store.load(makeId(name)));
+  const same = async (name: string, expected: EraVerdict): Promise<void> => {
+    const { era, at } = (await load(name)) ?? {};
+    demandSame(`verdict on ${name}`, { era, at }, { era: expected.era, at: expected.at });
+  };
+  return [
+    {
+      name: "answers undefined for an endpoint it knows nothing of",
+      run: async () => demandSame("answer", await load("never"), undefined),
+    },
+    {
+      name: "keeps endpoints apart, and the last verdict on each, to the millisecond",
+      run: async () => {
+        await save("one", { era: "legacy", at: 1 });
+        await save("two", { era: "legacy", at: 1_800_000_000_123 });
+        await save("one", { era: "modern", at: 1_800_000_000_456 });
+        await same("one", { era: "modern", at: 1_800_000_000_456 });
+        await same("two", { era: "legacy", at: 1_800_000_000_123 });
+      },
+    },
+    {
+      name: "takes twenty at once",
+      run: async () => {
+        const verdicts = Array.from({ length: 20 }, (_, at): EraVerdict => ({ era: at % 2 ? "modern" : "legacy", at }));
+        await Promise.all(verdicts.map((verdict, i) => save(`many ${i}`, verdict)));
+        for (const [i, verdict] of verdicts.entries()) await same(`many ${i}`, verdict);
+      },
+    },
+    {
+      name: "writes at once on one endpoint leave one whole verdict",
+      run: async () => {
+        const verdicts = Array.from({ length: 8 }, (_, at): EraVerdict => ({ era: "legacy", at }));
+        await Promise.all(verdicts.map((verdict) => save("contended", verdict)));
+        const left = await load("contended");
+        demandSame("whole verdicts", verdicts.filter(({ at }) => at === left?.at).length, 1);
+      },
+    },
+    {
+      name: "removes a verdict, and leaves the others",
+      run: async () => {
+        await save("gone", { era: "legacy", at: 1 });
+        await save("stays", { era: "modern", at: 2 });
+        await answerOf("remove", () => store.remove(makeId("gone")));
+        await answerOf("remove", () => store.remove(makeId("never there")));
+        demandSame("gone", await load("gone"), undefined);
+        await same("stays", { era: "modern", at: 2 });
+      },
+    },
+  ];
 };

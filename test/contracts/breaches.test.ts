@@ -4,10 +4,12 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CallToolRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import * as Effect from "effect/Effect";
 import { lift } from "../../src/core/answer.ts";
-import type { McpTransport, TransportPlugin } from "../../src/core/contracts.ts";
+import { Artifact } from "../../src/core/artifact/artifact.ts";
+import type { ArtifactType, EraVerdict, McpTransport, TransportPlugin } from "../../src/core/contracts.ts";
 import { legacyEngine } from "../../src/plugins/engines/legacy.ts";
 import { schemaValidator } from "../../src/plugins/schemas/validator.ts";
 import {
+  artifactTypeContract,
   type ContractSuite,
   credentialFlowContract,
   engineContract,
@@ -17,6 +19,7 @@ import {
   schemaValidatorContract,
   tokenStoreContract,
   transportContract,
+  verdictStoreContract,
 } from "../../src/testing.ts";
 import { InMemoryEndpoint, inMemoryTransport } from "../../src/transports/in-memory.ts";
 
@@ -155,6 +158,21 @@ describe("contract suites find what is broken", () => {
     expect((await broken(counting)).length).toBe(counting.length);
     const forgetful = tokenStoreContract({ store: { load: () => undefined, save: () => {}, remove: () => {} } });
     expect((await broken(forgetful)).length).toBe(forgetful.length - 1);
+    const unaware = verdictStoreContract({ store: { load: () => undefined, save: () => {}, remove: () => {} } });
+    expect((await broken(unaware)).length).toBe(unaware.length - 1);
+    const verdicts = new Map<string, EraVerdict>();
+    const rounding = verdictStoreContract({
+      store: {
+        load: (id) => verdicts.get(id),
+        save: (id, { era, at }) => void verdicts.set(id, { era, at: Math.floor(at / 1000) }),
+        remove: () => verdicts.clear(),
+      },
+    });
+    expect(await broken(rounding)).toEqual([
+      "keeps endpoints apart, and the last verdict on each, to the millisecond",
+      "takes twenty at once",
+      "removes a verdict, and leaves the others",
+    ]);
     const throwing = observerContract({
       observer: {
         on: () => {
@@ -163,5 +181,33 @@ describe("contract suites find what is broken", () => {
       },
     });
     expect((await broken(throwing)).length).toBe(2);
+  });
+
+  it("notice what artifact types do wrong", async () => {
+    class Page extends Artifact {
+      static override readonly typeAlias: string = "page";
+      readonly url: unknown;
+      constructor(url: unknown) {
+        super();
+        this.url = url;
+      }
+    }
+    const payload = { artifact_ref: "artifact:page~1", url: "https://example.com" };
+    const breachesOf = (type: Partial<ArtifactType>) => {
+      const sound: ArtifactType = { alias: "page", fromWire: ({ url }) => (url ? new Page(url) : undefined) };
+      return broken(artifactTypeContract({ type: { ...sound, ...type }, own: [payload], refused: [{ url: "" }] }));
+    };
+    const rebuilds = "rebuilds its own payload 1 whole, the ref as minted, the same each time";
+    expect(await breachesOf({})).toEqual([]);
+    expect(await breachesOf({ alias: "no alias:" })).toEqual([expect.stringContaining("has an alias"), rebuilds]);
+    expect(await breachesOf({ alias: "book" })).toEqual([rebuilds]);
+    expect(await breachesOf({ fromWire: ({ url }) => (url ? new Page("lost") : undefined) })).toEqual([rebuilds]);
+    const one = new Page(payload.url);
+    expect(await breachesOf({ fromWire: ({ url }) => (url ? one : undefined) })).toEqual([rebuilds]);
+    expect(await breachesOf({ fromWire: ({ url }) => new Page(url) })).toContain("refuses payload 1 that does not fit");
+    const writing = (fields: Readonly<Record<string, unknown>>) => Object.assign(fields, { url: "mine" }) && one;
+    expect((await breachesOf({ fromWire: writing })).length).toBeGreaterThan(5);
+    const late = (async () => one) as never;
+    expect((await breachesOf({ fromWire: late })).length).toBeGreaterThan(5);
   });
 });

@@ -11,8 +11,7 @@ import { errorPresenter } from "../../src/core/ports.ts";
 import { mcpJsonLoader } from "../../src/plugins/endpoints/mcp-json.ts";
 import { loggerObserver } from "../../src/plugins/observers/logger.ts";
 import { metricsObserver } from "../../src/plugins/observers/metrics.ts";
-import { fileArtifactStore } from "../../src/plugins/stores/file-artifacts.ts";
-import { fileTokenStore } from "../../src/plugins/stores/file-tokens.ts";
+import { fileArtifactStore, fileTokenStore, fileVerdictStore } from "../../src/stores.ts";
 import {
   artifactStoreContract,
   catalogPolicyContract,
@@ -21,6 +20,7 @@ import {
   hostHandlersContract,
   observerContract,
   tokenStoreContract,
+  verdictStoreContract,
 } from "../../src/testing.ts";
 import { checkSuite } from "./check-suite.ts";
 
@@ -76,6 +76,7 @@ checkSuite("logger", observerContract({ observer: collected, written: () => line
 checkSuite("metrics", observerContract({ observer: metricsObserver }));
 
 checkSuite("token files", tokenStoreContract({ store: fileTokenStore({ directory: join(folder, "tokens") }) }));
+checkSuite("verdict files", verdictStoreContract({ store: fileVerdictStore({ directory: join(folder, "verdicts") }) }));
 checkSuite(
   "artifact files",
   artifactStoreContract({ store: fileArtifactStore({ directory: join(folder, "artifacts") }) }),

@@ -5,7 +5,7 @@ import type { RawToolResult } from "../../src/core/contracts.ts";
 import { resultNormalizer } from "../../src/core/ports.ts";
 import { artifactRehydrator } from "../../src/plugins/rehydrators/artifact.ts";
 import { ResultWalker } from "../../src/plugins/results/walker.ts";
-import { artifactRehydratorContract, resultNormalizerContract } from "../../src/testing.ts";
+import { artifactRehydratorContract, artifactTypeContract, resultNormalizerContract } from "../../src/testing.ts";
 import { checkSuite } from "./check-suite.ts";
 
 class Cite extends Artifact {
@@ -43,4 +43,38 @@ checkSuite(
 checkSuite(
   "artifact rehydrator that knows no class",
   artifactRehydratorContract({ rehydrator: artifactRehydrator, own: artifacts }),
+);
+
+checkSuite(
+  "artifact type",
+  artifactTypeContract({
+    type: artifactType(Cite),
+    own: [{ artifact_ref: cite.ref, url: cite.url }],
+    refused: [{}, { url: 7 }],
+  }),
+);
+
+/** Holds other artifacts. */
+class Shelf extends Artifact {
+  static override readonly typeAlias: string = "shelf";
+  readonly best: Artifact;
+  readonly label: string;
+  constructor(best: Artifact, label: string) {
+    super();
+    this.best = best;
+    this.label = label;
+  }
+  static fromWire({ best, label }: Readonly<Record<string, unknown>>, revive: (part: unknown) => Artifact): Shelf {
+    if (typeof label !== "string") throw new Error("it has no label");
+    return new Shelf(revive(best), label);
+  }
+}
+checkSuite(
+  "artifact type that holds others",
+  artifactTypeContract({
+    type: artifactType(Shelf),
+    own: [{ artifact_ref: "artifact:shelf~1", best: { artifact_ref: cite.ref, url: cite.url }, label: "A" }],
+    refused: [{ best: 1 }],
+    others: [artifactType(Cite)],
+  }),
 );

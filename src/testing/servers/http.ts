@@ -92,6 +92,8 @@ const writer = (response: Http.ServerResponse): EventWriter => {
 
 export class ScriptedHttp implements AsyncDisposable {
   readonly requests: Array<RecordedRequest> = [];
+  /** Requests whose answer has not ended, and whose sender waits for it. */
+  readonly inProgress: Set<RecordedRequest> = new Set();
   /** Open standing streams of the ready behaviour, by session. */
   readonly streams: Map<string, EventWriter> = new Map();
   readonly sessions: Set<string> = new Set();
@@ -166,6 +168,8 @@ export class ScriptedHttp implements AsyncDisposable {
       const { method = "GET", url: path = "/", headers } = incoming;
       const request = { method, path, headers, body, rpc: parse(body), status: undefined };
       this.requests.push(request);
+      this.inProgress.add(request);
+      response.on("close", () => this.inProgress.delete(request));
       void this.handler(this.#exchange(request, response));
     });
   }
