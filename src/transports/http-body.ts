@@ -68,10 +68,22 @@ export interface EventReader {
 export interface StreamEvent {
   /** `message` when the server named none. */
   readonly event: string;
-  /** The last id the stream gave. */
+  /** The last id the stream gave, as a header carries it. */
   readonly id: string | undefined;
   readonly data: string;
 }
+
+/** Longer event ids are not sent back: servers refuse long heads. */
+const ID_MAX = 4096;
+
+/**
+ * An id as `Last-Event-ID` can carry it: the bytes of its UTF-8 (WHATWG HTML 9.2.4). One
+ * that holds control characters, or is too long, cannot be sent back: it counts as none.
+ */
+const sendableId = (id: string | undefined): string | undefined => {
+  if (id === undefined || id.length > ID_MAX || /\p{Cc}/u.test(id)) return undefined;
+  return /^[ -~]*$/.test(id) ? id : String.fromCharCode(...new TextEncoder().encode(id));
+};
 
 /**
  * Reads an event stream (WHATWG HTML 9.2.6) and hands on each event and `retry` field.
@@ -91,7 +103,7 @@ export const readEvents = (
       (event) => {
         if (event._tag === "Retry") reader.onRetry?.(Duration.toMillis(event.duration));
         else if (event.data.length > limit) tooLarge = event.data.length;
-        else if (tooLarge === 0) reader.onEvent(event);
+        else if (tooLarge === 0) reader.onEvent({ ...event, id: sendableId(event.id) });
         size = 0;
       },
       { maxEventSize: limit },

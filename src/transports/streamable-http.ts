@@ -101,7 +101,8 @@ export const makeStreamableHttp = (client: HttpClient, context: TransportContext
           else if ("result" in item) result = item.result;
       });
       const version = isRecord(result) ? result["protocolVersion"] : undefined;
-      if (typeof version !== "string")
+      // It goes into a header from here on.
+      if (typeof version !== "string" || !/^[\w.-]+$/.test(version))
         return yield* new ConnectionLost({ server, outcome: "not-sent", reason: "the server refuses to initialize" });
       session.version = version;
       yield* exchange({ jsonrpc: "2.0", method: "notifications/initialized" }, session.id, newFlight(), host.deliver);

@@ -1,6 +1,7 @@
 /** Messages that are JSON-RPC at first sight, and hold values no request ever had. */
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
 import type { HttpExchange } from "../../src/testing/servers/http.ts";
 import { openDriver, scriptedServer, until } from "../support/scripted-http-client.ts";
 
@@ -91,6 +92,7 @@ describe("answers of no possible form", () => {
     ["null", null],
     ["an object without a version", {}],
     ["a version that is no text", { protocolVersion: {} }],
+    ["a version that no header can carry", { protocolVersion: "\u2028" }],
   ] as const)
     it.live(`a new session that is opened with ${name} is none: the call says that it did not run`, () =>
       Effect.gen(function* () {
@@ -111,5 +113,43 @@ describe("answers of no possible form", () => {
         expect(error).toMatchObject({ _tag: "ConnectionLost", outcome: "not-sent" });
         yield* until("the end of the connection", () => driver.closes() === 1);
       }).pipe(Effect.scoped),
+    );
+});
+
+describe("event ids that no header can carry as they are", () => {
+  /** A call whose stream ends after an event of this id; resumed streams answer it. */
+  const resumed = (id: string) =>
+    Effect.gen(function* () {
+      const server = yield* scriptedServer((x) => {
+        const last = x.request.headers["last-event-id"];
+        const call = x.server.requests.find(({ rpc }) => rpc?.method === "tools/call");
+        if (last === undefined && x.request.rpc?.method !== "tools/call") return x.mcp();
+        const stream = x.stream();
+        if (last === undefined) stream.raw(`id: ${id}\ndata: {}\n\n`);
+        else stream.event({ data: { jsonrpc: "2.0", id: call!.rpc.id, result: { last } } });
+        return stream.end();
+      });
+      const driver = yield* openDriver(server.url);
+      yield* driver.handshake;
+      return yield* Effect.result(driver.request("tools/call", {}));
+    }).pipe(Effect.scoped);
+
+  it.live("are sent as the bytes of their UTF-8", () =>
+    Effect.gen(function* () {
+      const { last } = Result.getOrThrow(yield* resumed("ä\u{1F600}"));
+      expect(Buffer.from(last as string, "latin1").toString("utf8")).toBe("ä\u{1F600}");
+    }),
+  );
+
+  for (const [name, id] of [
+    ["hold control characters", "a\u0001b"],
+    ["are too long for a head", "x".repeat(300_000)],
+  ] as const)
+    it.live(`are no ids where they ${name}: the call fails, typed`, () =>
+      Effect.gen(function* () {
+        const result = yield* resumed(id);
+        const expected = { _tag: "ConnectionLost", outcome: "unknown" };
+        expect(Result.isFailure(result) && result.failure).toMatchObject(expected);
+      }),
     );
 });
