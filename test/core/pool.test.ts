@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
+import * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
 import { ConnectionLost, type McpError } from "../../src/core/errors.ts";
 import type { McpRuntime } from "../../src/effect.ts";
@@ -309,6 +311,30 @@ describe("client pool", () => {
       yield* settle;
       expect([endpoint.opened, endpoint.live]).toEqual([1, 0]);
       expect((yield* runtime.health).endpoints).toEqual([]);
+    }),
+  );
+
+  it.effect("a runtime that closes ends the attempts under way, and waits until nothing of them is left", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make();
+      const runtime = yield* Scope.provide(runtimeWith(), scope);
+      const endpoint = new ScriptedEndpoint("late");
+      const gate = yield* Deferred.make<void, McpError>();
+      endpoint.attempts = [gate];
+      yield* runtime.attach("late", endpoint);
+      const caller = yield* Effect.forkChild(Effect.flip(runtime.callTool({ tool: "late__echo" })));
+      const borrower = yield* Effect.forkChild(Effect.flip(Effect.scoped(runtime.client(endpoint))));
+      yield* settle;
+      expect(endpoint.live).toBe(1);
+      yield* Scope.close(scope, Exit.void);
+      expect(endpoint.live).toBe(0);
+      yield* Deferred.succeed(gate, undefined);
+      yield* settle;
+      expect((yield* Fiber.join(borrower))._tag).toBe("RuntimeClosed");
+      expect((yield* Fiber.join(caller))._tag).toBe("RuntimeClosed");
+      expect([endpoint.opened, endpoint.live]).toEqual([1, 0]);
+      const health = (yield* runtime.health).endpoints;
+      expect(health.map(({ state, users, failures }) => [state, users, failures])).toEqual([["idle", 0, 0]]);
     }),
   );
 

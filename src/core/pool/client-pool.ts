@@ -4,6 +4,7 @@
  * caps subprocesses, and closes everything with its scope.
  */
 import * as Clock from "effect/Clock";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as RcMap from "effect/RcMap";
@@ -26,7 +27,7 @@ export interface ClientPool extends Borrowing {
   readonly records: () => ReadonlyArray<EndpointRecord>;
   /** Closes the client when its last borrower is done, and forgets an unattached endpoint. */
   readonly evict: (endpointId: string, reason: "idle" | "detached" | "capacity" | "shutdown") => Effect.Effect<void>;
-  /** Takes no more borrowers, then closes all clients, every one at once. */
+  /** Takes no more borrowers, ends the attempts under way, then closes all clients, every one at once. */
   readonly close: Effect.Effect<void>;
   /** The gate of live subprocesses. */
   readonly processes: () => ReadonlyArray<GateState>;
@@ -37,6 +38,8 @@ interface Connection {
   readonly own: Scope.Closeable;
   client: LiveClient | undefined;
   bornAt: number;
+  /** Done when the attempt succeeded, or nothing of it is left. */
+  readonly settled: Deferred.Deferred<void>;
 }
 
 export const makeClientPool = (
@@ -57,6 +60,9 @@ export const makeClientPool = (
     /** Leases whose connection the pool itself references. */
     const held = new WeakSet<Lease>();
     const leases = new WeakMap<LiveClient, Lease>();
+    /** Attempts that have not settled: the close ends them and waits. */
+    const attempts = new Set<Connection>();
+    const closing = Deferred.makeUnsafe<never, RuntimeClosed>();
     let closed = false;
 
     const at = (record: EndpointRecord) => ({ endpointId: record.endpointId, server: record.server });
@@ -119,7 +125,18 @@ export const makeClientPool = (
     const open = (record: EndpointRecord): Effect.Effect<LiveClient, AcquireError, Scope.Scope> =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
-          const connection: Connection = { own: yield* Scope.make(), client: undefined, bornAt: Infinity };
+          if (closed) return yield* new RuntimeClosed();
+          const connection: Connection = {
+            own: yield* Scope.make(),
+            client: undefined,
+            bornAt: Infinity,
+            settled: Deferred.makeUnsafe(),
+          };
+          attempts.add(connection);
+          const settled = Effect.sync(() => {
+            attempts.delete(connection);
+            Deferred.doneUnsafe(connection.settled, Effect.void);
+          });
           record.connecting++;
           record.attempt = connection;
           events.publish({ type: "connect.start", ...at(record) });
@@ -140,10 +157,11 @@ export const makeClientPool = (
             record,
             Scope.provide(slotted, connection.own),
           );
-          const exit = yield* Effect.exit(restore(guarded));
+          const exit = yield* Effect.exit(restore(Effect.raceFirst(guarded, Deferred.await(closing))));
           record.connecting--;
           if (Exit.isFailure(exit)) {
-            yield* Effect.forkIn(Scope.close(connection.own, exit), scope, { startImmediately: true });
+            // In no scope: that of a closing runtime takes no more fibers. The close waits for it all the same.
+            run(Effect.ensuring(Scope.close(connection.own, exit), settled));
             // Only its own entry: after an eviction the key may stand for the next attempt.
             if (record.attempt === connection) yield* RcMap.invalidate(map, record.endpointId);
             return yield* exit;
@@ -160,11 +178,12 @@ export const makeClientPool = (
             }),
           );
           becomeReady(record, connection, exit.value);
+          yield* settled;
           return exit.value;
         }).pipe(
           Effect.tapError((error: AcquireError) =>
             Effect.sync(() => {
-              if (error._tag !== "CircuitOpen") record.failures++;
+              if (error._tag !== "CircuitOpen" && error._tag !== "RuntimeClosed") record.failures++;
               events.publish({ type: "connect.failed", error, ...at(record) });
             }),
           ),
@@ -237,6 +256,7 @@ export const makeClientPool = (
       processes: processes.gates,
       close: Effect.suspend(() => {
         closed = true;
+        Deferred.doneUnsafe(closing, Effect.fail(new RuntimeClosed()));
         processes.close();
         const evictAll = Effect.forEach(records.all().toReversed(), (record) => evict(record.endpointId, "shutdown"), {
           concurrency: "unbounded",
@@ -249,7 +269,10 @@ export const makeClientPool = (
             discard: true,
           }),
         );
-        return Effect.andThen(evictAll, closeAll);
+        const endAttempts = Effect.suspend(() =>
+          Effect.forEach([...attempts], (attempt) => Deferred.await(attempt.settled), { discard: true }),
+        );
+        return Effect.all([evictAll, endAttempts, closeAll], { discard: true });
       }),
     };
   });
