@@ -6,6 +6,7 @@
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { isRecord } from "../core/artifact/json.ts";
 import type { McpTransport, TransportContext, TransportPlugin } from "../core/contracts.ts";
 import { type Era, type McpEndpoint, validTimeout } from "../core/endpoint.ts";
 import { ConnectFailed, ConnectionLost, InvalidEndpoint, MessageTooLarge } from "../core/errors.ts";
@@ -90,16 +91,17 @@ const closeSocket = (socket: WebSocket, grace: number): Promise<void> =>
 /** Delivers one text; an oversized answer fails its own request alone. */
 const read = (text: string, transport: McpTransport, context: TransportContext): void => {
   const { messageMax: limit } = context.settings;
-  let message: JSONRPCMessage;
+  let message: unknown;
   try {
     message = JSON.parse(text);
   } catch {
     return transport.onerror?.(new Error("ignored a WebSocket message that is not JSON"));
   }
-  if (text.length <= limit) return transport.onmessage?.(message);
-  if ("id" in message && !("method" in message)) {
+  if (text.length <= limit) return transport.onmessage?.(message as JSONRPCMessage);
+  const id = isRecord(message) && !("method" in message) ? message["id"] : undefined;
+  if (typeof id === "string" || typeof id === "number") {
     const data = new MessageTooLarge({ server: context.name, size: text.length, limit });
-    transport.onmessage?.({ jsonrpc: "2.0", id: message.id as number, error: { code: -32603, message: "", data } });
+    transport.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32603, message: "", data } });
   } else context.diagnose(`ignored a message of ${text.length} characters`);
 };
 

@@ -4,7 +4,8 @@
  * `/refuse` answers 401, `/policy` closes with 1008 on the first tools/call,
  * `/reset` destroys the socket there, `/stay` never answers a close,
  * `/modern` serves the modern era alone, with other tools,
- * `/noise` sends text that is no JSON and a binary frame before each answer.
+ * `/noise` sends text that is no JSON and a binary frame before each answer;
+ * `/bulk` sends large JSON values that are no messages.
  */
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
@@ -14,6 +15,10 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { makeModernServer } from "./modern-server.ts";
+
+/** More than 10,000 characters each. */
+const space = " ".repeat(10_001);
+const bulk = [`${space}null`, `${space}1`, `${space}"id"`, `${space}[]`, `${space}{"id":{},"result":1}`];
 
 const TEXT = 1;
 const BINARY = 2;
@@ -65,6 +70,7 @@ const serve = (socket: Duplex, path: string): void => {
     send: async (message) => {
       if (path === "/noise")
         socket.write(Buffer.concat([frame(TEXT, Buffer.from("hello")), frame(BINARY, Buffer.from([1]))]));
+      if (path === "/bulk") for (const text of bulk) socket.write(frame(TEXT, Buffer.from(text)));
       if (socket.writable) socket.write(frame(TEXT, Buffer.from(JSON.stringify(message))));
     },
     close: async () => {},

@@ -148,6 +148,13 @@ describe("WebSocket transport with a real SDK server", () => {
     );
   });
 
+  it("large values that are no messages are skipped, and harm nobody", async () => {
+    const diagnostics: Array<string> = [];
+    const settings = { ...testSettings, messageMax: 10_000 };
+    await using("/bulk", async ({ ask }) => expect(await ask("ping")).toEqual({}), settings, diagnostics);
+    expect(diagnostics.filter((text) => text.startsWith("ignored a message of")).length).toBeGreaterThanOrEqual(5);
+  });
+
   it("a server that does not answer the close is left after closeGrace", async () => {
     const started = performance.now();
     await using("/stay", async ({ ask }) => void (await ask("ping")), { ...testSettings, closeGrace: 50 });
