@@ -74,6 +74,8 @@ const openPromise = async (options: RuntimeOptions): Promise<Face> => {
 };
 
 const run = async <A, E>(effect: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> => {
+  // Effect starts what it then interrupts; an Effect host looks before.
+  signal?.throwIfAborted();
   const exit = await Effect.runPromiseExit(effect, { signal });
   if (Exit.isSuccess(exit)) return exit.value;
   const failure = Cause.findErrorOption(exit.cause);
