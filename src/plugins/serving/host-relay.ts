@@ -9,22 +9,21 @@
  * has its own, and the server is shared.
  */
 import type { ElicitResult, CreateMessageResult, HostHandlers, HostRequestContext } from "../../core/contracts.ts";
+import type { Exchange } from "./exchange.ts";
 import { rpcError } from "./wire.ts";
 
 /** A client's call while it runs. */
 export interface RunningCall {
-  readonly client: object;
+  readonly exchange: Pick<Exchange, "asker" | "ask" | "log">;
   /** Undefined when the tool has not been listed yet: then it may be any server's. */
   readonly handle: string | undefined;
-  /** Asks the client; rejects when it does not support the method. */
-  readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>;
 }
 
 export interface HostRelay {
   readonly handlers: HostHandlers;
   readonly running: Set<RunningCall>;
-  /** The client whose call the endpoint's server is running, when it is one alone. */
-  readonly clientOf: (endpointId: string) => object | undefined;
+  /** A call that the endpoint's server is running, when all it runs are of one client. */
+  readonly callOf: (endpointId: string) => RunningCall | undefined;
 }
 
 /** `handlesOf` answers under which handles an endpoint is attached. */
@@ -34,21 +33,21 @@ export const makeHostRelay = (handlesOf: (endpointId: string) => ReadonlyArray<s
   const callsOf = (endpointId: string) => {
     const handles = handlesOf(endpointId);
     const calls = [...running].filter(({ handle }) => handle === undefined || handles.includes(handle));
-    return { calls, clients: new Set(calls.map(({ client }) => client)) };
+    return { calls, askers: new Set(calls.map(({ exchange }) => exchange.asker)) };
   };
 
   const relay = (method: string, params: unknown, { endpoint, signal }: HostRequestContext): Promise<unknown> => {
-    const { calls, clients } = callsOf(endpoint.endpointId);
-    if (clients.size === 1) return calls.at(-1)!.ask(method, params, signal);
-    const why = clients.size === 0 ? "no client is using this server" : `${clients.size} clients are using this server`;
+    const { calls, askers } = callsOf(endpoint.endpointId);
+    if (askers.size === 1) return calls.at(-1)!.exchange.ask(method, params, signal);
+    const why = askers.size === 0 ? "no client is using this server" : `${askers.size} clients are using this server`;
     throw rpcError(-32603, `The gateway cannot tell whom to ask: ${why}`);
   };
 
   return {
     running,
-    clientOf: (endpointId) => {
-      const [client, ...others] = callsOf(endpointId).clients;
-      return others.length === 0 ? client : undefined;
+    callOf: (endpointId) => {
+      const { calls, askers } = callsOf(endpointId);
+      return askers.size === 1 ? calls.at(-1) : undefined;
     },
     handlers: {
       sampling: (params, context) => relay("sampling/createMessage", params, context) as Promise<CreateMessageResult>,

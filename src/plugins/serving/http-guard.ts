@@ -2,6 +2,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { InvalidConfig } from "../../core/errors.ts";
+import { refusal } from "./http-response.ts";
 
 export interface GuardOptions {
   /** Every request must carry it as `Authorization: Bearer …`. Mandatory where others than this machine may connect. */
@@ -16,9 +17,6 @@ export interface GuardOptions {
 export const loopbackHosts: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"];
 
 export const isLoopback = (hostname: string): boolean => loopbackHosts.includes(hostname) || hostname === "::1";
-
-const refusal = (status: number, message: string, headers: Readonly<Record<string, string>> = {}): Response =>
-  Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status, headers });
 
 /** The host name of `host:port` or of an origin, as URLs write it; undefined when it is none. */
 const hostnameOf = (url: string): string | undefined => {

@@ -1,7 +1,10 @@
-/** The clients of a gateway over Streamable HTTP, as one web-standard handler. */
+/** The clients of a gateway over Streamable HTTP, of both eras at one URL, as one web-standard handler. */
 import { WebStandardStreamableHTTPServerTransport as HttpTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import * as Duration from "effect/Duration";
+import { claimsModern, namesModern, readBody } from "./http-era.ts";
 import { type GuardOptions, makeGuard } from "./http-guard.ts";
+import { refusal, watched } from "./http-response.ts";
+import type { ModernHttp } from "./modern-http.ts";
 import type { Clients, Served } from "./serving.ts";
 
 export interface HttpOptions extends GuardOptions {
@@ -9,11 +12,14 @@ export interface HttpOptions extends GuardOptions {
   readonly path?: string | undefined;
   /** Largest request, bytes. Default 16 MiB. */
   readonly bodyMax?: number | undefined;
-  /** Sessions at once. Default 256. When they are all in use, a new client gets 503. */
+  /** Sessions at once, and clients without a session. Default 256 each. When they are all in use, a new client gets 503. */
   readonly sessionsMax?: number | undefined;
   /** A session that does nothing and holds no connection is ended after this. Default 30 min. */
   readonly sessionIdle?: Duration.Input | undefined;
-  /** The same for a session whose client had an event stream and lost it: it is most likely gone. Default 1 min. */
+  /**
+   * The same for a session whose client had an event stream and lost it: it is most likely gone. So long
+   * a client without a session counts as one after its last request. Default 1 min.
+   */
   readonly sessionLost?: Duration.Input | undefined;
 }
 
@@ -21,7 +27,7 @@ export interface HttpHandler {
   /** Fit for `Deno.serve`, `Bun.serve`, Hono and the like. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
   readonly sessions: () => number;
-  /** Ends the sweep for idle sessions; the sessions themselves end with the clients. */
+  /** Ends the sweep for idle sessions; sessions and exchanges themselves end with the clients. */
   readonly close: () => void;
 }
 
@@ -34,32 +40,6 @@ interface Session {
   listened: boolean;
   lastActivity: number;
 }
-
-const refusal = (status: number, message: string, headers: Readonly<Record<string, string>> = {}): Response =>
-  Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status, headers });
-
-/** The response, with a call when its body ended: read to the end, or given up by the reader. */
-const watched = (response: Response, onEnd: (givenUp: boolean) => void): Response => {
-  if (response.body === null) {
-    onEnd(false);
-    return response;
-  }
-  const reader = response.body.getReader();
-  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    pull: async (controller) => {
-      const { done, value } = await reader.read();
-      if (value) controller.enqueue(value as Uint8Array<ArrayBuffer>);
-      if (!done) return;
-      onEnd(false);
-      controller.close();
-    },
-    cancel: async (reason) => {
-      onEnd(true);
-      await reader.cancel(reason);
-    },
-  });
-  return new Response(body, response);
-};
 
 export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHandler => {
   const guard = makeGuard(options);
@@ -98,13 +78,14 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
     return true;
   };
 
-  /** Answers within a session; a reader that goes away cancels what it waited for, as nobody can fetch it later. */
-  const answer = async (session: Session, request: Request): Promise<Response> => {
+  /** Answers within a session; `parsedBody` where it was read already. A reader that goes away cancels what it waited for, as nobody can fetch it later. */
+  const answer = async (session: Session, request: Request, parsedBody?: unknown): Promise<Response> => {
     const gone = new AbortController();
     session.lastActivity = performance.now();
     const extra = { gone: gone.signal };
     const response = await session.transport.handleRequest(request, {
       authInfo: { token: "", clientId: "", scopes: [], extra },
+      ...(parsedBody !== undefined && { parsedBody }),
     });
     session.streams++;
     if (request.method === "GET" && response.ok) session.listened = true;
@@ -115,7 +96,7 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
     });
   };
 
-  const open = async (request: Request): Promise<Response> => {
+  const open = async (request: Request, parsedBody: unknown): Promise<Response> => {
     if (!makeRoom())
       return refusal(503, `All ${sessionsMax} sessions of this gateway are in use`, { "retry-after": "10" });
     opening++;
@@ -127,10 +108,10 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
         onsessioninitialized: (id) => void sessions.set(id, session!),
       });
       // Its type says `| undefined` where the interface of the same package does not.
-      const served = await clients.connect(transport as Parameters<Clients["connect"]>[0]);
+      const served = await clients.openSession(transport as Parameters<Clients["openSession"]>[0]);
       session = { transport, served, streams: 0, listened: false, lastActivity: performance.now() };
       void served.closed.then(() => sessions.delete(transport.sessionId ?? ""));
-      const response = await answer(session, request);
+      const response = await answer(session, request, parsedBody);
       if (transport.sessionId === undefined) await served.close();
       return response;
     } finally {
@@ -138,15 +119,37 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
     }
   };
 
+  let modern: Promise<ModernHttp> | undefined;
+  const serveModern = async (request: Request, message: unknown): Promise<Response> =>
+    (await (modern ??= clients.openModernHttp({ clientsMax: sessionsMax, presence: lostLimit }))).fetch(
+      request,
+      message,
+    );
+
+  /** A POST outside of a session: one of the modern era, or one that opens a session. */
+  const post = async (request: Request, isModern: boolean): Promise<Response> => {
+    const text = await readBody(request, bodyMax);
+    if (text === undefined) return refusal(413, `A request has at most ${bodyMax} bytes`);
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return refusal(400, "Parse error: the body is no JSON", {}, -32700);
+    }
+    return isModern || claimsModern(message) ? serveModern(request, message) : open(request, message);
+  };
+
   const route = async (request: Request): Promise<Response> => {
     const refused = guard(request);
     if (refused) return refused;
     if (new URL(request.url).pathname !== path) return refusal(404, `MCP is served at ${path}`);
+    const isModern = namesModern(request.headers.get("mcp-protocol-version"));
+    if (isModern) return request.method === "POST" ? post(request, true) : serveModern(request, undefined);
     const id = request.headers.get("mcp-session-id");
     const session = id === null ? undefined : sessions.get(id);
     if (session) return answer(session, request);
     if (id !== null) return refusal(404, "Session not found");
-    if (request.method === "POST") return open(request);
+    if (request.method === "POST") return post(request, false);
     if (request.method === "GET" || request.method === "DELETE")
       return refusal(400, "Mcp-Session-Id header is required");
     return refusal(405, "Method not allowed", { allow: "GET, POST, DELETE" });

@@ -26,7 +26,10 @@ const send = async (response: Response, outgoing: ServerResponse): Promise<void>
   // An event stream's head has to go before its first event.
   outgoing.flushHeaders();
   const reader = response.body.getReader();
-  outgoing.on("close", () => void reader.cancel().catch(() => {}));
+  const giveUp = (): void => void reader.cancel().catch(() => {});
+  outgoing.on("close", giveUp);
+  // The client may have gone before there was an answer.
+  if (outgoing.destroyed) giveUp();
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     if (!outgoing.write(part.value) && !outgoing.destroyed)
       await new Promise<void>((resolve) => outgoing.once("drain", resolve).once("close", resolve));

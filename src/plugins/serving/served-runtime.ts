@@ -33,6 +33,13 @@ export interface HostTool {
 export interface ServingOptions {
   /** Tools of the host, beside those of the attached servers. */
   readonly tools?: ReadonlyArray<HostTool> | undefined;
+  /**
+   * For clients whose models cannot take large results: those above 8 KiB are answered
+   * within that, with a ref, and the tool `get_artifact_field` pages through the rest;
+   * tools promise no structured content then. With an `artifactStore` the refs hold over
+   * restarts. Default false: every result is passed on whole.
+   */
+  readonly artifacts?: boolean | undefined;
   /** How the gateway introduces itself to its clients. Default: `nucleo-mcp-gateway`. */
   readonly serverInfo?: Implementation | undefined;
   readonly instructions?: string | undefined;
@@ -48,7 +55,39 @@ export interface ServingOptions {
    * because a client has its own patience and cancels.
    */
   readonly callTimeout?: Duration.Input | undefined;
+  /**
+   * How long a call waits for a client of 2026-07-28 to come back with the answer to a
+   * server's question. Then the call is cancelled. Default 10 min.
+   */
+  readonly inputPatience?: Duration.Input | undefined;
+  /** How long clients of 2026-07-28 may keep a complete list without asking again. Default 30 s. */
+  readonly listTtl?: Duration.Input | undefined;
 }
+
+/** How the gateway introduces itself, whatever revision it is asked in. */
+export interface Introduction {
+  readonly serverInfo: Implementation;
+  readonly capabilities: {
+    readonly tools: { readonly listChanged: true };
+    readonly resources: { readonly listChanged: true; readonly subscribe: true };
+    readonly prompts: { readonly listChanged: true };
+    readonly completions: {};
+    readonly logging: {};
+  };
+  readonly instructions?: string;
+}
+
+export const introduction = ({ serverInfo, instructions }: ServingOptions): Introduction => ({
+  serverInfo: serverInfo ?? { name: "nucleo-mcp-gateway", version: "0.1.0" },
+  capabilities: {
+    tools: { listChanged: true },
+    resources: { listChanged: true, subscribe: true },
+    prompts: { listChanged: true },
+    completions: {},
+    logging: {},
+  },
+  ...(instructions !== undefined && { instructions }),
+});
 
 /** What serving takes from the place that puts it together. */
 export interface ServingDeps {

@@ -13,12 +13,28 @@ export interface ServedTools {
 
 const names = (tools: ReadonlyArray<{ readonly name: string }>): string => tools.map(({ name }) => name).join(" ");
 
-/** One page of a list, as `…/list` methods answer it. An unknown cursor is refused with -32602. */
-export const paged = (field: string, items: ReadonlyArray<Wire>, cursor: unknown, pageSize: number = 1_000): Wire => {
+/** Where a page begins, how long it is, and whether its list has all there is. */
+export interface PageOptions {
+  readonly cursor: unknown;
+  /** Default 1,000. */
+  readonly pageSize: number | undefined;
+  readonly complete: boolean;
+}
+
+/**
+ * One page of a list, as `…/list` methods answer it; one that lacks something may not be
+ * kept. An unknown cursor is refused with -32602.
+ */
+export const paged = (field: string, items: ReadonlyArray<Wire>, options: PageOptions): Wire => {
+  const { cursor, pageSize = 1_000, complete } = options;
   const from = cursor === undefined ? 0 : Number(/^from:(\d{1,9})$/.exec(String(cursor))?.[1] ?? Number.NaN);
   if (!(from <= items.length)) throw rpcError(-32602, "Invalid cursor");
   const next = from + pageSize;
-  return { [field]: items.slice(from, next), ...(next < items.length && { nextCursor: `from:${next}` }) };
+  return {
+    [field]: items.slice(from, next),
+    ...(next < items.length && { nextCursor: `from:${next}` }),
+    ...(!complete && { ttlMs: 0 }),
+  };
 };
 
 /** Calls `onChanged` when a list that had to be answered in part is complete. */
@@ -36,27 +52,26 @@ export const makeServedTools = (
     const whole = runtime.tools();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const tooLong = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, patience, undefined)));
-    let listed = await Promise.race([whole, tooLong]).finally(() => clearTimeout(timer));
-    if (listed === undefined) {
-      const partial = await runtime.tools({ within: 1, signal });
+    const inTime = await Promise.race([whole, tooLong]).finally(() => clearTimeout(timer));
+    const listed = inTime ?? (await runtime.tools({ within: 1, signal }));
+    if (inTime === undefined)
       late ??= whole
         .then((tools) => {
-          if (names(tools) !== names(partial)) onChanged();
+          if (names(tools) !== names(listed)) onChanged();
         })
         .catch(() => {})
         .finally(() => (late = undefined));
-      listed = partial;
-    }
     handles = new Map(listed.map(({ name, handle }) => [name, handle]));
-    return listed.filter(({ name }) => !own.has(name));
+    return { tools: listed.filter(({ name }) => !own.has(name)), complete: inTime !== undefined };
   };
 
   return {
     hostTool: (name) => own.get(name),
     handleOf: (name) => handles.get(name),
     page: async (cursor, signal) => {
-      const tools = [...own.values(), ...(await attached(signal))];
-      return paged("tools", tools.map(wireTool), cursor, options.pageSize);
+      const { tools, complete } = await attached(signal);
+      const { pageSize } = options;
+      return paged("tools", [...own.values(), ...tools].map(wireTool), { cursor, pageSize, complete });
     },
   };
 };

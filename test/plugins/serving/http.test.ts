@@ -109,7 +109,7 @@ describe("the gateway over HTTP", () => {
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
   });
 
-  it("serves a client of the SDK v2, which falls back from revision 2026-07-28", async () => {
+  it("serves a client of the SDK v2 that speaks a revision with sessions", async () => {
     await using served = await listening();
     await attach(served.gateway, "modern");
     const client = new ModernClient({ name: "v2", version: "1.0.0" });
