@@ -42,6 +42,7 @@ export const makeLists = (
   request: Requests["request"],
   settings: McpSettings,
   diagnose: (message: string) => void,
+  lost: () => RequestError,
 ): Effect.Effect<Lists, never, Scope.Scope> =>
   Effect.gen(function* () {
     const read = (kind: ListKind) =>
@@ -53,7 +54,7 @@ export const makeLists = (
         return Effect.map(listed, ({ items, ttl }) => ({ value: items, ttl }));
       });
     const cached = (kind: ListKind): Effect.Effect<CachedList<ReadonlyArray<unknown>>, never, Scope.Scope> =>
-      makeCachedList<ReadonlyArray<unknown>>(read(kind), settings.listChangedDebounce);
+      makeCachedList<ReadonlyArray<unknown>>(read(kind), settings.listChangedDebounce, lost);
     const lists: Readonly<Record<ListKind, CachedList<ReadonlyArray<unknown>>>> = {
       tools: yield* cached("tools"),
       resources: yield* cached("resources"),

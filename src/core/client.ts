@@ -12,8 +12,8 @@ import type {
   ServerCapabilities,
 } from "./contracts.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { Era, McpEndpoint } from "./endpoint.ts";
-import type { McpError, RequestError } from "./errors.ts";
+import { endpointName, type Era, type McpEndpoint } from "./endpoint.ts";
+import { ConnectionLost, type McpError, type RequestError } from "./errors.ts";
 import { type ListKind, makeLists } from "./client-lists.ts";
 import { makeRequests, type RequestOptions } from "./requests.ts";
 import { makeToolResult, type McpToolResult, toRawResult } from "./results.ts";
@@ -124,7 +124,9 @@ export const makeClient = (options: ClientOptions): Effect.Effect<LiveClient, ne
       given?: RequestOptions,
     ): Request<Listing> => Effect.map(request(method, params, given), (answer) => (isRecord(answer) ? answer : {}));
 
-    const lists = yield* makeLists(session, request, settings, diagnose);
+    const lost = (): ConnectionLost =>
+      new ConnectionLost({ server: endpointName(endpoint), outcome: "unknown", reason: "the connection was closed" });
+    const lists = yield* makeLists(session, request, settings, diagnose, lost);
     const wellFormed = (kind: ListKind, key: string): Request<ReadonlyArray<Listing>> =>
       Effect.map(lists.get(kind), (items) =>
         items.filter((item): item is Listing => isRecord(item) && typeof item[key] === "string"),

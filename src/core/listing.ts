@@ -2,9 +2,11 @@
  * Reads whole lists from a server: all pages, bounded, each item once; cached, read
  * by one flight at a time, and read anew after the server says the list changed.
  */
+import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import type { RequestError } from "./errors.ts";
@@ -81,10 +83,11 @@ export interface CachedList<A> {
   readonly changed: () => void;
 }
 
-/** Caches what `read` answers. Lives in the scope: a read in flight ends with it. */
+/** Caches what `read` answers. Lives in the scope: a read in flight ends with it, and fails its callers with `lost`. */
 export const makeCachedList = <A>(
   read: Effect.Effect<{ readonly value: A; readonly ttl: number | undefined }, RequestError>,
   debounce: number,
+  lost: () => RequestError,
 ): Effect.Effect<CachedList<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope;
@@ -119,7 +122,9 @@ export const makeCachedList = <A>(
         return Effect.succeed(cached.value);
       }
       const running = flight?.version === version ? Effect.succeed(flight.fiber) : start;
-      return Effect.flatMap(running, Fiber.join);
+      return Effect.flatMap(Effect.flatMap(running, Fiber.await), (exit) =>
+        Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.fail(lost()) : exit,
+      );
     });
 
     const changed = (): void => {
