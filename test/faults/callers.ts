@@ -98,7 +98,7 @@ class Play {
       const marker = `n${n}`;
       const what = `call ${marker} of the neighbour`;
       await this.outcomes.watch({ what, to: "neighbour", marker, bound: this.#bounds.request }, () =>
-        this.#face.callTool({ tool: "neighbour__echo", arguments: { marker } }, {}),
+        this.#face.callTool({ tool: "neighbour__echo", arguments: { marker } }, { maxTotalTimeout: 10_000 }),
       );
     }
   }

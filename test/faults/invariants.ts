@@ -106,10 +106,6 @@ const givesBack: Check = ({ rest, closed }) => [
   ...gatesInUse(closed).map((gate) => `after the close, ${gate}`),
 ];
 
-/** A connector that stays attached keeps its endpoint in the books; nothing may go on there. */
-export const isInUse = ({ state, users, inFlight }: HealthSnapshot["endpoints"][number]): boolean =>
-  (state !== "idle" && state !== "broken") || users > 0 || inFlight > 0;
-
 const closes: Check = ({ closed, leaks }) => [
   ...(closed?.state === "closed" ? [] : [`the runtime is ${closed?.state}`]),
   ...(closed?.endpoints ?? [])

@@ -63,7 +63,7 @@ export interface Load {
 
 /** The same in every run. */
 export const fixedSettings = {
-  connectTimeout: 3000,
+  connectTimeout: 5000,
   admissionTimeout: 5000,
   listChangedDebounce: 10,
   stderrTailMax: 1024,
@@ -120,7 +120,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 
 const settings: fc.Arbitrary<LoadSettings> = fc.record({
   requestTimeout: fc.constantFrom(300, 150),
-  maxTotalTimeout: fc.constantFrom(1000, 400),
+  maxTotalTimeout: fc.constantFrom(3000, 1500),
   breakerCooldown: fc.constantFrom(50, 10, 300),
   minUptime: fc.constantFrom(1, 100, 1000),
   idleTimeout: fc.constantFrom(10_000, 10_000, 1000, 100),
