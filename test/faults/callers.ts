@@ -9,7 +9,6 @@ import {
 import type { HostHandlers } from "../../src/plugin.ts";
 import { type Face, type FaceClient, openFace } from "./face.ts";
 import { type Action, fixedSettings, type HostBehaviour, type Limits, type Load } from "./load.ts";
-import { isInUse } from "./invariants.ts";
 import { Outcomes, type Outcome } from "./outcome.ts";
 import type { FaultWorld } from "./world.ts";
 
