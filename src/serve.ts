@@ -19,6 +19,7 @@ import { schemaValidator } from "./plugins/schemas/validator.ts";
 import { loopbackHosts, makeGuard } from "./plugins/serving/http-guard.ts";
 import { type HttpHandler, type HttpOptions, makeHttpHandler } from "./plugins/serving/http-handler.ts";
 import { listen, type ListenOptions, type Listening } from "./plugins/serving/listen.ts";
+import { withKeptArtifacts, withPagedResults } from "./plugins/serving/paged-results.ts";
 import type { ServingOptions } from "./plugins/serving/served-runtime.ts";
 import { type Clients, makeServing } from "./plugins/serving/serving.ts";
 import { serveStdio } from "./plugins/serving/stdio.ts";
@@ -51,13 +52,16 @@ export interface Gateway extends AsyncDisposable {
 /** Builds a runtime that is served. @throws PluginFailed, InvalidConfig as `createRuntime`. */
 export const createGateway = async (options: GatewayOptions = {}): Promise<Gateway> => {
   const { serve = {}, ...runtimeOptions } = options;
-  const serving = makeServing(serve, { validator: schemaValidator });
+  const tools = serve.artifacts
+    ? withKeptArtifacts(serve.tools ?? [], (made) => runtime.keepArtifact(made))
+    : serve.tools;
+  const serving = makeServing({ ...serve, tools }, { validator: schemaValidator });
   const setup = (container: DependencyContainer): void => {
     options.setup?.(container);
     serving.install(container);
   };
-  const runtime = await createPromiseRuntime({ ...runtimeOptions, setup }, defaults);
-  const clients = serving.start(runtime);
+  const runtime: PromiseRuntime = await createPromiseRuntime({ ...runtimeOptions, setup }, defaults);
+  const clients = serving.start(serve.artifacts ? withPagedResults(runtime) : runtime);
   const closers: Array<() => unknown> = [];
   const http = (given: HttpOptions = {}): HttpHandler => {
     const handler = makeHttpHandler(clients, given);

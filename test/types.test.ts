@@ -96,7 +96,7 @@ type WithSignal<P extends ReadonlyArray<unknown>, Q extends ReadonlyArray<unknow
     : false;
 
 /** Verbs that are done at once, so that there is nothing to cancel. */
-type Instant = "attach" | "detach" | "health" | "loadEndpoints" | "notifyRootsChanged";
+type Instant = "attach" | "detach" | "health" | "keepArtifact" | "loadEndpoints" | "notifyRootsChanged";
 /** Needs a Scope of the host's, which Promise hosts do not have: they attach and detach. */
 type EffectOnly = "attachScoped";
 
@@ -128,7 +128,7 @@ holds<Equal<Differing<Adapter, PromiseAdapter>, never>>();
 holds<
   Equal<
     Verbs<McpRuntime>,
-    "attach" | "detach" | "attachScoped" | "tools" | "callTool" | "client" | "loadEndpoints" | "health"
+    "attach" | "detach" | "attachScoped" | "tools" | "callTool" | "client" | "keepArtifact" | "loadEndpoints" | "health"
   >
 >();
 holds<Equal<Verbs<Adapter>, "execute">>();

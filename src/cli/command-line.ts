@@ -175,6 +175,13 @@ const makeCommands = (run: Runner) => {
         Flag.withDescription(`Names under which other machines connect; they need the token in ${tokenVariable}`),
         optional,
       ),
+      artifacts: Flag.String("artifacts").pipe(
+        Flag.withMetavar("folder"),
+        Flag.withDescription(
+          "Cut results above 8 KiB; clients read the rest by get_artifact_field, kept there over restarts",
+        ),
+        optional,
+      ),
       untilIdle: duration("until-idle", "End when no client was there for so long"),
       record: Flag.String("record").pipe(
         Flag.withMetavar("file"),

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import type { Adapter, CallOptions } from "./adapter.ts";
+import type { Artifact } from "./artifact/artifact.ts";
 import type { Builtins } from "./bridge.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolDefinition } from "./catalog.ts";
@@ -92,6 +93,7 @@ export interface PromiseRuntime extends AsyncDisposable {
   readonly health: () => Promise<HealthSnapshot>;
   readonly settings: McpSettings;
   /** Ends everything; settles when every child process is gone. Safe to call twice. */
+  readonly keepArtifact: (artifact: Artifact) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -200,6 +202,7 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
 /** Builds a runtime for Promise hosts. Rejects with `PluginFailed` or `InvalidConfig`, naming every fault. */
 export const createPromiseRuntime = async (options: RuntimeOptions, builtins: Builtins): Promise<PromiseRuntime> => {
   const run = makeEdge(Context.empty());
+    keepArtifact: (artifact) => run(runtime.keepArtifact(artifact)),
   const scope = await run(Scope.make());
   const runtime = await run(
     makeRuntime(options, builtins).pipe(

@@ -8,6 +8,7 @@ import type { CallOptions } from "./adapter.ts";
 import { makeAdmission } from "./admission/admission.ts";
 import { admitted } from "./admitted-client.ts";
 import { makeSchemaChecks } from "./arguments.ts";
+import type { Artifact } from "./artifact/artifact.ts";
 import { type Builtins, install, type InstallOptions } from "./bridge.ts";
 import { makeCalls, type ToolCall } from "./call.ts";
 import { makeCatalog, toDefinition, type ToolDefinition } from "./catalog.ts";
@@ -73,6 +74,8 @@ export interface McpRuntime extends Pick<ConnectorRegistry, "attach" | "detach" 
    */
   readonly modelText: (result: McpToolResult, budget?: number) => string;
   /** An error in words for a model: by the `errorPresenter` plugin, else the error's own message. */
+  /** Keeps an artifact of the host's own, so that `get_artifact_field` and later processes find it by its ref. */
+  readonly keepArtifact: (artifact: Artifact) => Effect.Effect<void>;
   readonly presentError: (error: McpError) => string;
   /**
    * Reads endpoints by a loader plugin, for example the file `mcp.json`; attach them then.
@@ -167,6 +170,7 @@ export const makeRuntime = (
       modelText: presentation.modelText,
       client: (endpoint) =>
         Effect.suspend(() => {
+      keepArtifact: (artifact) => presentation.artifacts.keep(artifact),
           const fault = registry.check("client", endpoint);
           if (fault) return Effect.fail(fault);
           return Effect.map(pool.borrow(endpoint), (client) => admitted(client, admission));

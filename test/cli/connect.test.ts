@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { realpathSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -126,6 +126,38 @@ describe("serve", () => {
     await transport.terminateSession();
     await client.close();
     expect(await ended).toBe(0);
+  }, 60_000);
+
+  it("--artifacts keeps what it cut: its clients read on after it was killed and started again", async () => {
+    const words = ["--http", "127.0.0.1:0", "--artifacts", at("artifacts")];
+    const open = async (url: string): Promise<Client> => {
+      const client = new Client({ name: "agent", version: "1.0.0" });
+      const requestInit = { headers: { authorization: "Bearer t0ken" } };
+      await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }) as unknown as Transport);
+      return client;
+    };
+    const ask = async (client: Client, name: string, args: Readonly<Record<string, unknown>>): Promise<string> => {
+      const result = await client.callTool({ name, arguments: args }, undefined, { timeout: patience });
+      return (result.content as ReadonlyArray<{ readonly text: string }>)[0]!.text;
+    };
+    const first = await serve(...words);
+    const long = "x".repeat(20_000) + "the end";
+    const shown = await ask(await open(first.url), "srv__echo", { long });
+    expect(shown.length).toBeLessThanOrEqual(8_192);
+    const ref = /artifact:mcp~[0-9a-f]{12}/.exec(shown)![0];
+    await until(
+      "it is written",
+      () => existsSync(at("artifacts")) && readdirSync(at("artifacts")).some((name) => name.endsWith(".json")),
+    );
+    const killed = new Promise((resolve) => first.child.once("exit", resolve));
+    first.child.kill("SIGKILL");
+    await killed;
+    const second = await serve(...words);
+    const client = await open(second.url);
+    const page = JSON.parse(await ask(client, "get_artifact_field", { ref, pointer: "/long", offset: 20_000 }));
+    expect(page.value).toBe("the end");
+    await client.close();
+    second.child.kill("SIGTERM");
   }, 60_000);
 
   it("--stdio serves the program that started it, and ends with it", async () => {

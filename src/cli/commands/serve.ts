@@ -7,6 +7,7 @@ import * as Ports from "../../core/ports.ts";
 import type { McpJson } from "../../plugins/endpoints/mcp-json.ts";
 import { loggerObserver } from "../../plugins/observers/logger.ts";
 import { createGateway, type Gateway } from "../../serve.ts";
+import { fileArtifactStore } from "../../stores.ts";
 import { attempt } from "../attempt.ts";
 import { warnOfFaults } from "../config.ts";
 import { exitCodes } from "../exit-code.ts";
@@ -21,6 +22,8 @@ export interface ServeInput {
   readonly stdio: boolean;
   /** Names in the Host header, by comma, where others than this machine connect. */
   readonly allowHost: string | undefined;
+  /** Folder in which large results are kept for `get_artifact_field`. */
+  readonly artifacts: string | undefined;
   /** End when no client was there for so long. */
   readonly untilIdle: Duration.Duration | undefined;
   /** Where to leave the address for `connect`. */
@@ -31,6 +34,7 @@ export interface ServeInput {
 const openGateway = (
   { options: { timeout, verbose }, output, spinner }: Session,
   config: McpJson,
+  artifacts: string | undefined,
 ): Effect.Effect<Gateway, McpError, Scope.Scope> =>
   Effect.gen(function* () {
     const limits = timeout && { connectTimeout: timeout, requestTimeout: timeout, maxTotalTimeout: timeout };
@@ -39,8 +43,11 @@ const openGateway = (
       attempt("gateway", () =>
         createGateway({
           settings: { ...limits },
+          serve: { artifacts: artifacts !== undefined },
           setup: (container) => {
             container.registerInstance(Ports.tokenStore.token, tokens);
+            if (artifacts !== undefined)
+              container.registerInstance(Ports.artifactStore.token, fileArtifactStore({ directory: artifacts }));
             if (verbose) container.registerInstance(Ports.observers.token, loggerObserver);
           },
         }),
@@ -86,13 +93,13 @@ export const serveCommand: Command<ServeInput> = (input, session) =>
     const config = yield* openServers(session);
     yield* warnOfFaults(config, output);
     if (input.stdio) {
-      const gateway = yield* openGateway(session, config);
+      const gateway = yield* openGateway(session, config, input.artifacts);
       yield* attempt("gateway", gateway.stdio);
       return exitCodes.fine;
     }
     const address = yield* readAddress(input.http);
     const token = process.env[tokenVariable];
-    const gateway = yield* openGateway(session, config);
+    const gateway = yield* openGateway(session, config, input.artifacts);
     const allowedHosts = input.allowHost?.split(",").map((name) => name.trim());
     const { url } = yield* attempt("gateway", () => gateway.listen({ ...address, token, allowedHosts }));
     if (input.record !== undefined) yield* publishRecord(input.record, { pid: process.pid, url, token: token ?? "" });
