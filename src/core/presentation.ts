@@ -21,12 +21,14 @@ import type {
 import { type InvalidArguments, PluginFailed } from "./errors.ts";
 import type { Provider } from "./provider.ts";
 import { makeToolResult, type McpToolResult, modelText } from "./results.ts";
+import type { McpSettings } from "./settings.ts";
 
 export interface PresentationDeps {
   readonly rehydrators: ReadonlyArray<ArtifactRehydrator>;
   readonly normalizer: ResultNormalizer;
   readonly artifactTypes: ReadonlyArray<ArtifactType>;
   readonly artifactStore: ArtifactStore | undefined;
+  readonly settings: Pick<McpSettings, "artifactsMax" | "artifactBytesMax">;
   /** `origin` is the endpoint id of the server that it is about; empty for the host's own artifacts. */
   readonly onDiagnostic: (origin: string, message: string) => void;
 }
@@ -57,11 +59,12 @@ const toPluginFailed = (plugin: string, cause: unknown): PluginFailed =>
 /** When the scope closes, what is not yet in the store is written to it. */
 export const makePresentation = (deps: PresentationDeps): Effect.Effect<Presentation, never, Scope.Scope> => {
   const types = new TypeAliasRegistry(deps.artifactTypes);
-  const { artifactStore: store, onDiagnostic } = deps;
-  if (!store) return Effect.succeed(presentationWith(deps, types, new ArtifactRegistry()));
+  const { artifactStore: store, onDiagnostic, settings } = deps;
+  const bounds = { maxCount: settings.artifactsMax, maxBytes: settings.artifactBytesMax };
+  if (!store) return Effect.succeed(presentationWith(deps, types, new ArtifactRegistry(bounds)));
   const diagnose = (message: string, origin: string): void => onDiagnostic(origin, message);
   return Effect.map(makeArtifactArchive({ store, types, diagnose }), (archive) =>
-    presentationWith(deps, types, new ArtifactRegistry({ archive })),
+    presentationWith(deps, types, new ArtifactRegistry({ ...bounds, archive })),
   );
 };
 

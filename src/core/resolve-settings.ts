@@ -29,6 +29,8 @@ const counts: Omit<Record<CountKey, number>, "stdioProcessMax"> = {
   stderrTailMax: 8 * 1024,
   listPagesMax: 1_000,
   listItemsMax: 10_000,
+  artifactsMax: 10_000,
+  artifactBytesMax: 256 * 1024 * 1024,
 };
 
 const environmentName = (key: string): string => `NUCLEO_MCP_${key.replace(/[A-Z]/g, (c) => `_${c}`).toUpperCase()}`;

@@ -137,6 +137,7 @@ export const makeRuntime = (
       normalizer: installed(Ports.resultNormalizer),
       artifactTypes: installed(Ports.artifactTypes),
       artifactStore: installed(Ports.artifactStore),
+      settings,
       onDiagnostic: (endpointId, message) => {
         const of = registry.connectors().find(({ endpoint }) => endpoint.endpointId === endpointId);
         const server = of ? endpointName(of.endpoint) : endpointId || "host";

@@ -42,6 +42,10 @@ export interface McpSettings {
   readonly listPagesMax: number;
   /** Items read of one list. Default 10,000. */
   readonly listItemsMax: number;
+  /** Artifacts kept in memory, their parts not counted. Default 10,000. */
+  readonly artifactsMax: number;
+  /** Their size as JSON; the newest is kept even when it alone is larger. Default 256 MiB. */
+  readonly artifactBytesMax: number;
   /** list_changed notifications within this are one refresh. Default 100 ms. */
   readonly listChangedDebounce: number;
   /** A failed listing is tried again after this. Default 5 s. */
