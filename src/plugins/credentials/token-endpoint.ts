@@ -141,9 +141,9 @@ export const requestToken = (
     // What a header cannot carry would fail later, in an error that shows it (RFC 6750 section 2.1).
     if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token))
       return yield* unusable("its answer holds no usable access_token");
-    const type = String(document["token_type"] ?? "Bearer").toLowerCase();
+    const type = document["token_type"] ?? "Bearer";
     const wanted = grant.binding ? "dpop" : "bearer";
-    if (type !== wanted) return yield* unusable(`its token is not of the type ${wanted}`);
+    if (typeof type !== "string" || type.toLowerCase() !== wanted) return yield* unusable(`its token is not of the type ${wanted}`);
 
     const stated = lifetimeOf(document["expires_in"]);
     const lifetime = stated ?? (yield* Effect.promise(() => lifetimeOfJwt(token, asked)));

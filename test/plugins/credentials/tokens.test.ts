@@ -322,6 +322,7 @@ describe("a token endpoint that fails", () => {
     ["a number as access_token", { access_token: 7 }],
     ["a token with a line break", { access_token: "abc\r\nX-Evil: 1" }],
     ["a token of another type", { token_type: "mac" }],
+    ["a token type that no text can be made of", { token_type: { toString: null } }],
     ["an error with HTTP 200", { error: "invalid_request" }],
   ])("bad input: an answer with %s is a typed error", ([, answer]) =>
     Effect.gen(function* () {
