@@ -2,6 +2,7 @@
  * Joins a host that only knows stdio to a gateway: its messages go to the gateway over
  * Streamable HTTP, the gateway's messages come back. When the gateway is lost, requests
  * under way fail, and the next message joins another one, without the host's notice.
+ * A host speaks the revision it likes; this file is for those with a session.
  */
 import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -14,12 +15,8 @@ import {
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
 import { isMcpError } from "../../core/errors.ts";
-
-/** Where a gateway is served. */
-export interface GatewayAddress {
-  readonly url: string;
-  readonly token: string;
-}
+import { type GatewayAddress, lost, notDelivered } from "./gateway-loss.ts";
+import { makeModernLane } from "./shim-modern.ts";
 
 export interface ShimOptions {
   /** Finds a gateway, or starts one. */
@@ -30,14 +27,10 @@ export interface ShimOptions {
 type Remote = StreamableHTTPClientTransport & { readonly address: GatewayAddress };
 
 const reopening = "nucleo-mcp-reopening";
-const lost = "The gateway was lost. The request may have run; check before repeating it.";
 
-/** Whether the message certainly did not reach a session: then it is safe to send it again. */
-const notDelivered = (cause: unknown): boolean => {
-  if (cause instanceof StreamableHTTPError) return cause.code === 404;
-  const { message, code, cause: inner } = cause as { message?: unknown; code?: unknown; cause?: unknown };
-  return /refused/i.test(`${message} ${code}`) || (inner !== undefined && notDelivered(inner));
-};
+/** Whether a message certainly did not reach a session. */
+const notRun = (cause: unknown): boolean =>
+  cause instanceof StreamableHTTPError ? cause.code === 404 : notDelivered(cause);
 
 /** Settles when the host has gone. */
 export const joinStdio = async ({ join, isAlive }: ShimOptions): Promise<void> => {
@@ -103,14 +96,17 @@ export const joinStdio = async ({ join, isAlive }: ShimOptions): Promise<void> =
     } catch (cause) {
       if (remote === current) remote = undefined;
       if (initialize === message) initialize = undefined;
-      if (mayRepeat && notDelivered(cause)) return deliver(message, false);
+      if (mayRepeat && notRun(cause)) return deliver(message, false);
       // What the gateway answered, or why there is none, tells more than that a connection broke.
       const told = cause instanceof StreamableHTTPError || isMcpError(cause);
       if (isJSONRPCRequest(message)) fail(message.id, told ? cause.message : lost);
     }
   };
 
+  const modern = makeModernLane(join, toHost);
+
   const onmessage = (message: JSONRPCMessage): void => {
+    if (modern.takes(message)) return modern.deliver(message);
     if (isJSONRPCRequest(message)) pending.add(message.id);
     void deliver(message, true);
   };
@@ -120,6 +116,7 @@ export const joinStdio = async ({ join, isAlive }: ShimOptions): Promise<void> =
   });
   await host.start();
   await gone;
+  await modern.close();
   const last = await remote?.catch(() => undefined);
   await last?.terminateSession().catch(() => {});
   await last?.close();
