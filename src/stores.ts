@@ -15,6 +15,12 @@
  */
 export { fileArtifactStore, type FileArtifactStoreOptions } from "./plugins/stores/file-artifacts.ts";
 export {
+  type FilePinStore,
+  filePinStore,
+  type FilePinStoreOptions,
+  type KeptPins,
+} from "./plugins/stores/file-pins.ts";
+export {
   type FileTokenStore,
   fileTokenStore,
   type FileTokenStoreOptions,

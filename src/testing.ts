@@ -25,6 +25,7 @@ export {
   type HostHandlersContractOptions,
 } from "./testing/host.ts";
 export { observerContract, type ObserverContractOptions } from "./testing/observer.ts";
+export { pinStoreContract, type PinStoreContractOptions } from "./testing/pin-store.ts";
 export {
   artifactRehydratorContract,
   type ArtifactRehydratorContractOptions,

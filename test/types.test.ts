@@ -133,18 +133,19 @@ holds<
 >();
 holds<Equal<Verbs<Adapter>, "execute">>();
 holds<Equal<Verbs<Provider>, "create">>();
-holds<Equal<Verbs<McpConnector>, "providers">>();
+holds<Equal<Verbs<McpConnector>, "providers" | "approve">>();
 // And they can fail: a twin without a signal, with another parameter, with another answer, and none at all.
 holds<Equal<Differing<Adapter, { execute: Adapter["execute"] }>, "execute">>();
 holds<Equal<Differing<Provider, { create: () => Promise<PromiseAdapter> }>, "create">>();
 holds<Equal<Differing<Provider, { create: (options?: Signalled) => Promise<number> }>, "create">>();
-holds<Equal<Differing<McpConnector, object>, "providers">>();
+holds<Equal<Differing<McpConnector, object>, "providers" | "approve">>();
 
 // What both faces have beside verbs is the same.
 type Plain<T> = Omit<T, Verbs<T>>;
 holds<
   Equal<keyof Plain<McpRuntime>, Exclude<keyof PromiseRuntime, Verbs<McpRuntime> | "close" | symbol> | "plugins">
 >();
+holds<Equal<keyof Plain<McpConnector>, Exclude<keyof PromiseConnector, Verbs<McpConnector>>>>();
 holds<Equal<keyof Plain<McpClient>, Exclude<keyof PromiseClient, Verbs<McpClient> | "close" | symbol>>>();
 
 // A runtime is scoped, and its layer needs nothing.

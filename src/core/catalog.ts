@@ -4,8 +4,11 @@ import * as Effect from "effect/Effect";
 import type { ConnectorState } from "./connector.ts";
 import type { CatalogPolicy, JsonSchema } from "./contracts.ts";
 import type { ConnectorRegistry } from "./connector-registry.ts";
-import { type AcquireError, type RequestError, ToolNotFound } from "./errors.ts";
+import { endpointName } from "./endpoint.ts";
+import { type AcquireError, type RequestError, ToolNotFound, type ToolQuarantined } from "./errors.ts";
 import { digest } from "./identity.ts";
+import { quarantineError } from "./pinning/quarantine.ts";
+import type { HeldTool } from "./pinning/tool-shelf.ts";
 import type { Provider } from "./provider.ts";
 import { exposedName, legalName, toolNameMax } from "./tool-name.ts";
 
@@ -31,7 +34,9 @@ export interface Catalog {
   /** The provider of that name in the lists at hand, without I/O. */
   readonly known: (name: string) => Provider | undefined;
   /** Without I/O when the name is known; else lists once and tries again. */
-  readonly resolve: (name: string) => Effect.Effect<Provider, ToolNotFound | AcquireError | RequestError>;
+  readonly resolve: (
+    name: string,
+  ) => Effect.Effect<Provider, ToolNotFound | ToolQuarantined | AcquireError | RequestError>;
 }
 
 export const toDefinition = (name: string, provider: Provider): ToolDefinition => {
@@ -61,7 +66,7 @@ const decide = (policies: ReadonlyArray<CatalogPolicy>, provider: Provider): str
 };
 
 /** Names that several servers claim get a digest of the endpoint id each, so none depends on the order. */
-const index = (policies: ReadonlyArray<CatalogPolicy>, providers: ReadonlyArray<Provider>): Map<string, Provider> => {
+const named = (policies: ReadonlyArray<CatalogPolicy>, providers: ReadonlyArray<Provider>): Map<string, Provider> => {
   const claims = new Map<string, Array<Provider>>();
   for (const provider of providers) {
     const name = decide(policies, provider);
@@ -77,6 +82,41 @@ const index = (policies: ReadonlyArray<CatalogPolicy>, providers: ReadonlyArray<
   return entries;
 };
 
+/** The tools by their names: those offered, and those held back. */
+interface Index {
+  readonly offered: ReadonlyMap<string, Provider>;
+  readonly held: ReadonlyMap<string, HeldTool>;
+}
+
+/** A tool that changed keeps its claim on its name, so that its neighbours keep theirs; a new one has none yet. */
+const index = (policies: ReadonlyArray<CatalogPolicy>, connectors: ReadonlyArray<ConnectorState>): Index => {
+  const held = new Map(connectors.flatMap((one) => one.held()).map((tool) => [tool.provider, tool]));
+  if (held.size === 0)
+    return {
+      offered: named(
+        policies,
+        connectors.flatMap((connector) => connector.current()),
+      ),
+      held: new Map(),
+    };
+  const isNew = ({ quarantined }: HeldTool): boolean => quarantined.change === "new";
+  const claimants = connectors.flatMap((connector) => [
+    ...connector.current(),
+    ...connector.held().flatMap((tool) => (isNew(tool) ? [] : [tool.provider])),
+  ]);
+  const entries = [...named(policies, claimants)];
+  const newcomers = [...held.values()].filter(isNew).map(({ provider }) => provider);
+  return {
+    offered: new Map(entries.filter(([, provider]) => !held.has(provider))),
+    held: new Map(
+      [...named(policies, newcomers), ...entries].flatMap(([name, provider]) => {
+        const tool = held.get(provider);
+        return tool ? [[name, tool] as const] : [];
+      }),
+    ),
+  };
+};
+
 const similarity = (a: string, b: string): number => {
   const words = new Set(a.toLowerCase().split(/[^a-z0-9]+/));
   return b
@@ -89,16 +129,13 @@ const handlePrefix = (handle: string): string => exposedName(handle, "").split("
 
 export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray<CatalogPolicy>): Catalog => {
   let version = -1;
-  let known: ReadonlyMap<string, Provider> = new Map();
+  let known: Index = { offered: new Map(), held: new Map() };
 
   /** Of the lists at hand, without I/O; kept while none of them changed. */
-  const current = (): ReadonlyMap<string, Provider> => {
+  const current = (): Index => {
     if (version !== registry.version()) {
       version = registry.version();
-      known = index(
-        policies,
-        registry.connectors().flatMap((connector) => connector.current()),
-      );
+      known = index(policies, registry.connectors());
     }
     return known;
   };
@@ -111,20 +148,26 @@ export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray
       { concurrency: "unbounded", discard: true },
     );
 
-  const find = (name: string): Effect.Effect<Provider | undefined> => Effect.sync(() => current().get(name));
+  const find = (name: string): Effect.Effect<Provider | undefined, ToolQuarantined> =>
+    Effect.suspend(() => {
+      const { offered, held } = current();
+      const tool = offered.has(name) ? undefined : held.get(name);
+      if (!tool) return Effect.succeed(offered.get(name));
+      return Effect.fail(quarantineError(name, endpointName(tool.provider.endpoint), tool.quarantined));
+    });
 
   const notFound = (name: string): ToolNotFound => {
-    const ranked = [...current().keys()].map((other) => ({ other, score: similarity(name, other) }));
+    const ranked = [...current().offered.keys()].map((other) => ({ other, score: similarity(name, other) }));
     const similar = ranked.filter(({ score }) => score > 0).toSorted((a, b) => b.score - a.score);
     return new ToolNotFound({ tool: name, similar: similar.slice(0, 5).map(({ other }) => other) });
   };
 
   return {
-    known: (name) => current().get(name),
-    entries: (within) => Effect.map(list(registry.connectors(), within), current),
+    known: (name) => current().offered.get(name),
+    entries: (within) => Effect.map(list(registry.connectors(), within), () => current().offered),
     resolve: (name) =>
       Effect.suspend(() => {
-        const hit = current().get(name);
+        const hit = current().offered.get(name);
         if (hit) return Effect.succeed(hit);
         // First only the servers whose handle the name begins with: a hanging one delays no other.
         const likely = registry.connectors().filter(({ handle }) => name.startsWith(handlePrefix(handle)));

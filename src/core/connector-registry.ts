@@ -5,8 +5,17 @@ import type { CredentialFlow } from "./contracts.ts";
 import { type ConnectorDeps, type ConnectorState, makeConnector, type McpConnector } from "./connector.ts";
 import { endpointName, type McpEndpoint } from "./endpoint.ts";
 import { InvalidEndpoint, RuntimeClosed } from "./errors.ts";
-import type { EventBus } from "./events.ts";
 import { credentialOf, findFlow } from "./pool/connect.ts";
+
+export interface AttachOptions {
+  /**
+   * Offer only tools that are as they were approved. The first list counts as approved;
+   * what changes or comes later is held back (`connector.quarantine`) until
+   * `connector.approve`. Holds for the connector as soon as one attach asks for it,
+   * until the last detach. Default false.
+   */
+  readonly pin?: boolean | undefined;
+}
 
 export interface ConnectorRegistry {
   /**
@@ -17,6 +26,7 @@ export interface ConnectorRegistry {
   readonly attach: (
     handle: string,
     endpoint: McpEndpoint,
+    options?: AttachOptions,
   ) => Effect.Effect<McpConnector, InvalidEndpoint | RuntimeClosed>;
   /** Takes back one attach. The last one of an endpoint id closes its client. Twice is a no-op with a diagnostic. */
   readonly detach: (connector: McpConnector) => Effect.Effect<void>;
@@ -24,6 +34,7 @@ export interface ConnectorRegistry {
   readonly attachScoped: (
     handle: string,
     endpoint: McpEndpoint,
+    options?: AttachOptions,
   ) => Effect.Effect<McpConnector, InvalidEndpoint | RuntimeClosed, Scope.Scope>;
   /** What speaks against attaching, without any I/O. */
   readonly check: (handle: string, endpoint: McpEndpoint) => InvalidEndpoint | RuntimeClosed | undefined;
@@ -60,7 +71,6 @@ const checkShape = (handle: unknown, endpoint: McpEndpoint): InvalidEndpoint | u
 export const makeConnectorRegistry = (
   deps: Omit<ConnectorDeps, "onListed"> & {
     readonly credentialFlows: ReadonlyArray<CredentialFlow>;
-    readonly events: EventBus;
   },
 ): ConnectorRegistry => {
   const attached = new Map<string, ConnectorState>();
@@ -78,12 +88,13 @@ export const makeConnectorRegistry = (
     return record instanceof InvalidEndpoint ? record : undefined;
   };
 
-  const attach: ConnectorRegistry["attach"] = (handle, endpoint) =>
+  const attach: ConnectorRegistry["attach"] = (handle, endpoint, options) =>
     Effect.suspend(() => {
       const fault = check(handle, endpoint);
       if (fault) return Effect.fail(fault);
       const key = keyOf(handle, endpoint);
       const connector = attached.get(key) ?? makeConnector({ ...deps, onListed: () => version++ }, handle, endpoint);
+      if (options?.pin) connector.pin();
       if (connector.attaches++ === 0) {
         attached.set(key, connector);
         version++;
@@ -125,7 +136,7 @@ export const makeConnectorRegistry = (
     attach,
     detach,
     check,
-    attachScoped: (handle, endpoint) => Effect.acquireRelease(attach(handle, endpoint), detach),
+    attachScoped: (handle, endpoint, options) => Effect.acquireRelease(attach(handle, endpoint, options), detach),
     connectors: () => [...attached.values()],
     version: () => version,
     close: () => {

@@ -4,11 +4,21 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Semaphore from "effect/Semaphore";
 import type { Adapter } from "./adapter.ts";
-import type { SchemaNormalizer } from "./contracts.ts";
-import type { McpEndpoint } from "./endpoint.ts";
-import { type AcquireError, InvalidEndpoint, type RequestError } from "./errors.ts";
+import type { PinStore, SchemaNormalizer } from "./contracts.ts";
+import { endpointName, type McpEndpoint } from "./endpoint.ts";
+import {
+  type AcquireError,
+  InvalidEndpoint,
+  type PluginFailed,
+  type RequestError,
+  type ToolNotFound,
+  type ToolQuarantined,
+} from "./errors.ts";
+import type { EventBus } from "./events.ts";
+import type { QuarantinedTool } from "./pinning/quarantine.ts";
+import { type HeldTool, makeToolShelf } from "./pinning/tool-shelf.ts";
 import type { ClientPool } from "./pool/client-pool.ts";
-import { type BuiltProviders, buildProviders, type Provider, type SkippedTool } from "./provider.ts";
+import type { Provider, SkippedTool } from "./provider.ts";
 import type { McpSettings } from "./settings.ts";
 
 /** How the last listing went. */
@@ -31,6 +41,20 @@ export interface McpConnector {
   readonly status: ConnectorStatus;
   /** Tools that cannot be offered, with reasons. */
   readonly skipped: ReadonlyArray<SkippedTool>;
+  /** Of the skipped, those that are not as they were approved. Only with `pin: true`. */
+  readonly quarantine: ReadonlyArray<QuarantinedTool>;
+  /** Attached with `pin: true`. */
+  readonly pinned: boolean;
+  /**
+   * Approves quarantined tools as they are offered now: the one of that name, or all.
+   * An entry of `quarantine` approves exactly what it shows, and fails with
+   * `ToolQuarantined` when the tool changed again since. Answers the names of what is
+   * released; a tool that is approved already is none of them. `PluginFailed`: the pin
+   * store failed, and nothing is approved.
+   */
+  readonly approve: (
+    tool?: string | QuarantinedTool,
+  ) => Effect.Effect<ReadonlyArray<string>, ToolNotFound | ToolQuarantined | PluginFailed>;
   readonly attached: boolean;
 }
 
@@ -39,11 +63,17 @@ export interface ConnectorState extends McpConnector {
   attaches: number;
   /** The last good list, without any I/O. */
   readonly current: () => ReadonlyArray<Provider>;
+  /** The quarantined tools of the last good list. */
+  readonly held: () => ReadonlyArray<HeldTool>;
+  /** Holds back from now on what is not approved. */
+  readonly pin: () => void;
 }
 
 export interface ConnectorDeps {
   readonly pool: ClientPool;
   readonly settings: McpSettings;
+  readonly events: EventBus;
+  readonly pinStore: PinStore;
   readonly schemaNormalizers: ReadonlyArray<SchemaNormalizer>;
   readonly createAdapter: (provider: Provider) => Effect.Effect<Adapter, AcquireError>;
   /** The list of tools is another one now. */
@@ -53,21 +83,18 @@ export interface ConnectorDeps {
 
 export const makeConnector = (deps: ConnectorDeps, handle: string, endpoint: McpEndpoint): ConnectorState => {
   const oneAtATime = Semaphore.makeUnsafe(1);
-  let items: ReadonlyArray<unknown> | undefined;
-  let built: BuiltProviders = { providers: [], skipped: [] };
+  const shelf = makeToolShelf({
+    ...deps,
+    handle,
+    endpoint,
+    publish: (event) =>
+      deps.events.publish({ ...event, handle, endpointId: endpoint.endpointId, server: endpointName(endpoint) }),
+    onDiagnostic: (message) => deps.onDiagnostic(endpoint, message),
+  });
   let status: ConnectorStatus = { state: "unlisted", listedAt: undefined, error: undefined };
   let retryAt = 0;
 
   const list = deps.pool.withClient(endpoint, (client) => client.listItems("tools"));
-
-  const accept = (listed: ReadonlyArray<unknown>, now: number): void => {
-    status = { state: "listed", listedAt: now, error: undefined };
-    if (listed === items) return;
-    items = listed;
-    built = buildProviders(listed, handle, endpoint, deps.schemaNormalizers, deps.createAdapter);
-    deps.onListed();
-    for (const { tool, reason } of built.skipped) deps.onDiagnostic(endpoint, `tool '${tool}' is left out: ${reason}`);
-  };
 
   const refuse = (error: AcquireError | RequestError, now: number): void => {
     status = { state: "failed", listedAt: status.listedAt, error };
@@ -77,15 +104,17 @@ export const makeConnector = (deps: ConnectorDeps, handle: string, endpoint: Mcp
 
   const refresh: Effect.Effect<ReadonlyArray<Provider>> = Effect.gen(function* () {
     const before = yield* Clock.currentTimeMillis;
-    if (status.state === "failed" && before < retryAt) return built.providers;
+    if (status.state === "failed" && before < retryAt) return shelf.offered();
     // Listing changes nothing on the server, so it is repeated once on a lost connection.
     const result = yield* Effect.result(
       Effect.retry(list, { times: 1, while: (error) => error._tag === "ConnectionLost" }),
     );
     const now = yield* Clock.currentTimeMillis;
-    if (Result.isSuccess(result)) accept(result.success, now);
-    else refuse(result.failure, now);
-    return built.providers;
+    if (Result.isSuccess(result)) {
+      status = { state: "listed", listedAt: now, error: undefined };
+      yield* shelf.fill(result.success);
+    } else refuse(result.failure, now);
+    return shelf.offered();
   });
 
   const state: ConnectorState = {
@@ -99,16 +128,28 @@ export const makeConnector = (deps: ConnectorDeps, handle: string, endpoint: Mcp
       return status;
     },
     get skipped() {
-      return built.skipped;
+      return shelf.skipped();
     },
-    current: () => built.providers,
+    get quarantine() {
+      return shelf.held().map(({ quarantined }) => quarantined);
+    },
+    get pinned() {
+      return shelf.pinned();
+    },
+    pin: shelf.pin,
+    current: shelf.offered,
+    held: shelf.held,
+    approve: (tool) => oneAtATime.withPermits(1)(shelf.approve(tool)),
     providers: () =>
       Effect.suspend(() => {
         if (!state.attached) return Effect.succeed([]);
         const record = deps.pool.record(endpoint);
         const live = !(record instanceof InvalidEndpoint) && record.lease?.client.isConnected === true;
         // Without a live client the last good list stands: listing alone wakes no idle server.
-        if (items && !live) return Effect.succeed(built.providers);
+        if (shelf.filled() && !live) {
+          if (!shelf.unsettled()) return Effect.succeed(shelf.offered());
+          return oneAtATime.withPermits(1)(Effect.map(shelf.review, shelf.offered));
+        }
         return oneAtATime.withPermits(1)(refresh);
       }),
   };

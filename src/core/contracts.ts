@@ -26,6 +26,7 @@ import type { Artifact } from "./artifact/artifact.ts";
 import type { Credential, Era, McpEndpoint } from "./endpoint.ts";
 import type { ArgumentIssue, McpError, ProcessEnd } from "./errors.ts";
 import type { McpEvent } from "./events.ts";
+import type { PinnedDefinition } from "./pinning/fingerprint.ts";
 import type { McpSettings } from "./settings.ts";
 
 export type {
@@ -222,6 +223,32 @@ export interface TokenStore {
   readonly remove: (key: string) => Answer<void>;
 }
 
+// ── Pins ────────────────────────────────────────────────────────────────────
+
+/** A tool as it was when it was approved. */
+export interface ToolPin {
+  /** The server's own name of the tool. */
+  readonly tool: string;
+  /** SHA-256 of the definition's canonical JSON (RFC 8785), lower-case hex. */
+  readonly digest: string;
+  /** Epoch ms. */
+  readonly approvedAt: number;
+  /** The pinned parts, as the server listed them. */
+  readonly definition: PinnedDefinition;
+}
+
+/**
+ * Keeps over restarts which tools of a pinned server are approved. A key stands for a
+ * handle and a server; nothing in it or in the pins is secret. What is kept and cannot be
+ * read is a failure, never `undefined`: that would approve whatever the server says next.
+ */
+export interface PinStore {
+  /** Answers `undefined` when nothing was ever approved. */
+  readonly load: (key: string) => Answer<ReadonlyArray<ToolPin> | undefined>;
+  /** Replaces all pins of the key. */
+  readonly save: (key: string, pins: ReadonlyArray<ToolPin>) => Answer<void>;
+}
+
 // ── Schemas ─────────────────────────────────────────────────────────────────
 
 export type JsonSchema = { readonly [key: string]: unknown };
@@ -359,4 +386,6 @@ export interface EndpointLoader {
 export interface LoadedEndpoint {
   readonly handle: string;
   readonly endpoint: McpEndpoint;
+  /** Attach it with `pin: true`. Default false. */
+  readonly pin?: boolean | undefined;
 }

@@ -15,8 +15,10 @@ import {
 } from "./error-class.ts";
 
 import type { ArtifactNotFound, PointerUnresolved } from "./artifact/artifact-errors.ts";
+import type { ToolQuarantined } from "./pinning/tool-quarantined.ts";
 
 export { ArtifactNotFound, PointerUnresolved } from "./artifact/artifact-errors.ts";
+export { ToolQuarantined } from "./pinning/tool-quarantined.ts";
 export { type ArgumentIssue, isMcpError, McpError, type McpErrorClass, type ProcessEnd } from "./error-class.ts";
 
 const InvalidEndpointBase: McpErrorClass<"InvalidEndpoint", { field: string; reason: string; fix: string }> = tagged(
@@ -304,6 +306,7 @@ export type CallError =
   | AcquireError
   | RequestError
   | ToolNotFound
+  | ToolQuarantined
   | InvalidArguments
   | OutputInvalid
   | ArtifactNotFound

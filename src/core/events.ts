@@ -44,6 +44,23 @@ export type McpEventBody =
       readonly method: string;
       readonly params: Readonly<Record<string, unknown>>;
     } & AtEndpoint)
+  | ({
+      readonly type: "tool.quarantined";
+      readonly handle: string;
+      readonly tool: string;
+      readonly change: "changed" | "new" | "unknown";
+      /** The parts that changed. */
+      readonly fields: ReadonlyArray<string>;
+      /** SHA-256 of what is offered now. */
+      readonly digest: string;
+    } & AtEndpoint)
+  | ({
+      readonly type: "tools.released";
+      readonly handle: string;
+      readonly tools: ReadonlyArray<string>;
+      /** `review`: they are as approved again, or another process approved them in the shared store. */
+      readonly by: "first-use" | "approval" | "review";
+    } & AtEndpoint)
   | ({ readonly type: "diagnostic"; readonly message: string } & AtEndpoint)
   | {
       readonly type: "attached" | "detached";

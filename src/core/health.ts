@@ -41,7 +41,9 @@ export interface ConnectorHealth {
   readonly endpointId: string;
   readonly attaches: number;
   readonly tools: number;
+  /** Tools left out, the quarantined ones among them. */
   readonly skipped: number;
+  readonly quarantined: number;
   readonly status: ConnectorStatus["state"];
   readonly error?: ErrorSummary;
 }
@@ -98,6 +100,7 @@ export const takeHealth = (
       attaches: connector.attaches,
       tools: connector.current().length,
       skipped: connector.skipped.length,
+      quarantined: connector.quarantine.length,
       status: connector.status.state,
       ...(error && { error }),
     };

@@ -30,6 +30,13 @@ export const stdioId = (endpoint: StdioIdentity): string => {
   return words + cwd + env;
 };
 
+/**
+ * An endpoint id without what is made of secrets: environment, headers, query, userinfo.
+ * Secrets are renewed, and the server is the same; the user it is used as stays.
+ */
+export const withoutSecretParts = (endpointId: string): string =>
+  endpointId.replace(/#(?:env|headers|userinfo):[0-9a-f]{16}|\?[0-9a-f]{16}(?=#|$)/g, "");
+
 export interface HttpIdentity {
   readonly url: string | URL;
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -14,6 +14,7 @@ import type {
   ErrorPresenter,
   HostHandlers,
   Observer,
+  PinStore,
   ProtocolEngine,
   ResultNormalizer,
   SchemaNormalizer,
@@ -102,6 +103,9 @@ export const artifactStore: Port<ArtifactStore | undefined> = one<ArtifactStore 
   () => undefined,
 );
 
+/** Keeps over restarts which tools of pinned servers are approved. Null default: as long as the runtime lives. */
+export const pinStore: Port<PinStore | undefined> = one<PinStore | undefined>("pinStore", () => undefined);
+
 /** All ports that hold one plugin, and all that hold lists. */
 export const singlePorts: ReadonlyArray<Port<any>> = [
   schemaValidator,
@@ -111,6 +115,7 @@ export const singlePorts: ReadonlyArray<Port<any>> = [
   tokenStore,
   verdictStore,
   artifactStore,
+  pinStore,
 ];
 export const listPorts: ReadonlyArray<ListPort<any>> = [
   transports,

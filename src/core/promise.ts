@@ -10,10 +10,12 @@ import type { ToolCall } from "./call.ts";
 import type { ToolDefinition } from "./catalog.ts";
 import type { Listing, McpClient, McpTool, NotificationListener, RequestOptions } from "./client.ts";
 import type { ConnectorStatus, McpConnector } from "./connector.ts";
+import type { AttachOptions } from "./connector-registry.ts";
 import type { Demand, Implementation, LoadedEndpoint, LoggingLevel, ServerCapabilities } from "./contracts.ts";
 import { makeEdge, type Run } from "./edge.ts";
 import type { Era, McpEndpoint } from "./endpoint.ts";
 import type { HealthSnapshot } from "./health.ts";
+import type { QuarantinedTool } from "./pinning/quarantine.ts";
 import type { Provider, SkippedTool } from "./provider.ts";
 import type { McpToolResult } from "./results.ts";
 import { makeRuntime, type McpRuntime, type RuntimeOptions, type ToolsOptions } from "./runtime.ts";
@@ -75,25 +77,28 @@ export interface PromiseConnector {
   readonly endpoint: McpEndpoint;
   readonly status: ConnectorStatus;
   readonly skipped: ReadonlyArray<SkippedTool>;
+  readonly quarantine: ReadonlyArray<QuarantinedTool>;
+  readonly pinned: boolean;
   readonly attached: boolean;
   readonly providers: (options?: Signalled) => Promise<ReadonlyArray<PromiseProvider>>;
+  readonly approve: (tool?: string | QuarantinedTool, options?: Signalled) => Promise<ReadonlyArray<string>>;
 }
 
 /** `McpRuntime` in promises; ends with `close()` or `await using`. */
 export interface PromiseRuntime extends AsyncDisposable {
-  readonly attach: (handle: string, endpoint: McpEndpoint) => Promise<PromiseConnector>;
+  readonly attach: (handle: string, endpoint: McpEndpoint, options?: AttachOptions) => Promise<PromiseConnector>;
   readonly detach: (connector: PromiseConnector) => Promise<void>;
   readonly connectors: () => ReadonlyArray<PromiseConnector>;
   readonly tools: (options?: ToolsOptions & Signalled) => Promise<ReadonlyArray<ToolDefinition>>;
   readonly callTool: (call: ToolCall, options?: PromiseCallOptions) => Promise<McpToolResult>;
   readonly client: (endpoint: McpEndpoint, options?: Signalled) => Promise<PromiseClient>;
   readonly modelText: McpRuntime["modelText"];
+  readonly keepArtifact: (artifact: Artifact) => Promise<void>;
   readonly presentError: McpRuntime["presentError"];
   readonly loadEndpoints: (source: string, kind?: string) => Promise<ReadonlyArray<LoadedEndpoint>>;
   readonly health: () => Promise<HealthSnapshot>;
   readonly settings: McpSettings;
   /** Ends everything; settles when every child process is gone. Safe to call twice. */
-  readonly keepArtifact: (artifact: Artifact) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -157,9 +162,16 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
       get skipped() {
         return connector.skipped;
       },
+      get quarantine() {
+        return connector.quarantine;
+      },
+      get pinned() {
+        return connector.pinned;
+      },
       get attached() {
         return connector.attached;
       },
+      approve: (tool, o) => run(connector.approve(tool), o?.signal),
       providers: async (o) =>
         (await run(connector.providers(), o?.signal)).map((provider) => wrapProvider(provider, run)),
     };
@@ -178,7 +190,7 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= run(Scope.close(scope, Exit.void)));
   return {
-    attach: async (handle, endpoint) => wrapConnector(await run(runtime.attach(handle, endpoint))),
+    attach: async (handle, endpoint, o) => wrapConnector(await run(runtime.attach(handle, endpoint, o))),
     detach: (connector) => run(runtime.detach(originals.get(connector) ?? (connector as never))),
     connectors: () => runtime.connectors().map(wrapConnector),
     tools: (o) => run(runtime.tools(o), o?.signal),
@@ -190,6 +202,7 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
       return connecting;
     },
     modelText: runtime.modelText,
+    keepArtifact: (artifact) => run(runtime.keepArtifact(artifact)),
     presentError: runtime.presentError,
     loadEndpoints: (source, kind) => run(runtime.loadEndpoints(source, kind)),
     health: () => run(runtime.health),
@@ -202,7 +215,6 @@ const wrapRuntime = (runtime: McpRuntime, scope: Scope.Closeable, run: Run): Pro
 /** Builds a runtime for Promise hosts. Rejects with `PluginFailed` or `InvalidConfig`, naming every fault. */
 export const createPromiseRuntime = async (options: RuntimeOptions, builtins: Builtins): Promise<PromiseRuntime> => {
   const run = makeEdge(Context.empty());
-    keepArtifact: (artifact) => run(runtime.keepArtifact(artifact)),
   const scope = await run(Scope.make());
   const runtime = await run(
     makeRuntime(options, builtins).pipe(

@@ -30,6 +30,7 @@ import {
 } from "./errors.ts";
 import { makeEventBus } from "./events.ts";
 import { type HealthSnapshot, takeHealth } from "./health.ts";
+import { memoryPinStore } from "./pinning/tool-pins.ts";
 import { makeClientPool } from "./pool/client-pool.ts";
 import { makeVerdicts } from "./pool/negotiation.ts";
 import * as Ports from "./ports.ts";
@@ -73,9 +74,9 @@ export interface McpRuntime extends Pick<ConnectorRegistry, "attach" | "detach" 
    * is named with its ref and stays reachable through the tool `get_artifact_field`.
    */
   readonly modelText: (result: McpToolResult, budget?: number) => string;
-  /** An error in words for a model: by the `errorPresenter` plugin, else the error's own message. */
   /** Keeps an artifact of the host's own, so that `get_artifact_field` and later processes find it by its ref. */
   readonly keepArtifact: (artifact: Artifact) => Effect.Effect<void>;
+  /** An error in words for a model: by the `errorPresenter` plugin, else the error's own message. */
   readonly presentError: (error: McpError) => string;
   /**
    * Reads endpoints by a loader plugin, for example the file `mcp.json`; attach them then.
@@ -128,6 +129,7 @@ export const makeRuntime = (
       settings,
       events,
       onDiagnostic,
+      pinStore: installed(Ports.pinStore) ?? memoryPinStore(),
       schemaNormalizers: installed(Ports.schemaNormalizers),
       credentialFlows: installed(Ports.credentialFlows),
       createAdapter: (provider) => calls.createAdapter(provider),
@@ -169,9 +171,9 @@ export const makeRuntime = (
         ]),
       callTool: calls.callTool,
       modelText: presentation.modelText,
+      keepArtifact: (artifact) => presentation.artifacts.keep(artifact),
       client: (endpoint) =>
         Effect.suspend(() => {
-      keepArtifact: (artifact) => presentation.artifacts.keep(artifact),
           const fault = registry.check("client", endpoint);
           if (fault) return Effect.fail(fault);
           return Effect.map(pool.borrow(endpoint), (client) => admitted(client, admission));

@@ -14,6 +14,7 @@ import {
   credentialFlowContract,
   engineContract,
   observerContract,
+  pinStoreContract,
   resultNormalizerContract,
   schemaNormalizerContract,
   schemaValidatorContract,
@@ -173,6 +174,8 @@ describe("contract suites find what is broken", () => {
       "takes twenty at once",
       "removes a verdict, and leaves the others",
     ]);
+    const trusting = pinStoreContract({ store: { load: () => undefined, save: () => {} }, spoil: () => {} });
+    expect((await broken(trusting)).length).toBe(trusting.length - 1);
     const throwing = observerContract({
       observer: {
         on: () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "@effect/vitest";
@@ -11,7 +11,8 @@ import { errorPresenter } from "../../src/core/ports.ts";
 import { mcpJsonLoader } from "../../src/plugins/endpoints/mcp-json.ts";
 import { loggerObserver } from "../../src/plugins/observers/logger.ts";
 import { metricsObserver } from "../../src/plugins/observers/metrics.ts";
-import { fileArtifactStore, fileTokenStore, fileVerdictStore } from "../../src/stores.ts";
+import { memoryPinStore } from "../../src/core/pinning/tool-pins.ts";
+import { fileArtifactStore, filePinStore, fileTokenStore, fileVerdictStore } from "../../src/stores.ts";
 import {
   artifactStoreContract,
   catalogPolicyContract,
@@ -19,6 +20,7 @@ import {
   errorPresenterContract,
   hostHandlersContract,
   observerContract,
+  pinStoreContract,
   tokenStoreContract,
   verdictStoreContract,
 } from "../../src/testing.ts";
@@ -77,6 +79,20 @@ checkSuite("metrics", observerContract({ observer: metricsObserver }));
 
 checkSuite("token files", tokenStoreContract({ store: fileTokenStore({ directory: join(folder, "tokens") }) }));
 checkSuite("verdict files", verdictStoreContract({ store: fileVerdictStore({ directory: join(folder, "verdicts") }) }));
+checkSuite("pins in memory", pinStoreContract({ store: memoryPinStore() }));
+const pins = join(folder, "pins");
+checkSuite(
+  "pin files",
+  pinStoreContract({
+    store: filePinStore({ directory: pins }),
+    spoil: (key) => {
+      for (const name of readdirSync(pins)) {
+        const path = join(pins, name);
+        if (readFileSync(path, "utf8").includes(JSON.stringify(key))) writeFileSync(path, '{"key": "half');
+      }
+    },
+  }),
+);
 checkSuite(
   "artifact files",
   artifactStoreContract({ store: fileArtifactStore({ directory: join(folder, "artifacts") }) }),

@@ -34,6 +34,10 @@ const wording = (event: McpEvent): readonly [Level, string] => {
     }
     case "notification":
       return ["debug", `sent ${event.method}`];
+    case "tool.quarantined":
+      return ["warning", `has its tool ${event.tool} held back: ${[event.change, ...event.fields].join(" ")}`];
+    case "tools.released":
+      return ["info", `has ${event.tools.length} of its tools released, by ${event.by}`];
     case "diagnostic":
       return ["info", event.message];
     case "attached":

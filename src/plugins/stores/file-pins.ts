@@ -41,7 +41,9 @@ export const filePinStore = ({ directory }: FilePinStoreOptions): FilePinStore =
       if (text === undefined) return undefined;
       const kept = read(text);
       if (kept?.key === key) return kept.pins;
-      throw new Error(`${directory}/${nameOf(key)} is damaged; mend it, or delete it to approve the server's tools anew`);
+      throw new Error(
+        `${directory}/${nameOf(key)} is damaged; mend it, or delete it to approve the server's tools anew`,
+      );
     },
     save: (key, pins) =>
       files.replace(nameOf(key), JSON.stringify({ key, pins } satisfies KeptPins, null, 2), { durable: true }),
