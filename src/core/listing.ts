@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
+import { jsonText } from "./artifact/json.ts";
 import type { RequestError } from "./errors.ts";
 import type { McpSettings } from "./settings.ts";
 
@@ -48,7 +49,7 @@ export const readAllPages = (source: PageSource): Effect.Effect<Listed, RequestE
       const list = answer?.[field];
       if (!Array.isArray(list)) diagnose(`page ${page} of the list has no '${field}' array; taken as empty`);
       for (const item of Array.isArray(list) ? list : []) {
-        const key = JSON.stringify(item);
+        const key = jsonText(item);
         if (!seenItems.has(key)) items.push(item);
         seenItems.add(key);
       }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest";
-import { createRuntime, type McpEvent, ports, StdioEndpoint } from "../../src/mod.ts";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { createRuntime, InMemoryEndpoint, type McpEvent, ports, StdioEndpoint } from "../../src/mod.ts";
 import { readLog, scriptedStdio, type StdioProgram } from "../support/scripted-stdio.ts";
 import { scratch, until } from "../support/paths.ts";
 
@@ -24,6 +25,27 @@ const open = async (program: StdioProgram, settings: object = {}) => {
 };
 
 describe("listing", () => {
+  it("an item that is nested too deep for JSON.stringify leaves the others where they are", async () => {
+    let deep: unknown = {};
+    for (let level = 0; level < 20_000; level++) deep = { type: "object", properties: { a: deep } };
+    const tools = [
+      { name: "deep", inputSchema: deep },
+      { name: "good", inputSchema: { type: "object" } },
+    ];
+    const connect = (transport: Transport) => {
+      transport.onmessage = (message) => {
+        const { id, method, params } = message as { id?: number; method?: string; params?: any };
+        const opening = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: {} };
+        const result = method === "initialize" ? opening : { tools };
+        if (id !== undefined) void transport.send({ jsonrpc: "2.0", id, result });
+      };
+      return transport.start();
+    };
+    await using runtime = await createRuntime();
+    await runtime.attach("s", new InMemoryEndpoint({ name: "s", connect, era: "legacy" }));
+    expect((await runtime.tools()).map(({ tool }) => tool)).toContain("good");
+  });
+
   it("C-044: all pages of all lists, in order", async () => {
     await using s = await open({
       tools: tools(101),

@@ -3,6 +3,7 @@
  * `input_required`, and the request is sent again with what the host said.
  * Source: MCP 2026-07-28, basic/patterns/mrtr.
  */
+import { isDeep } from "../../core/artifact/json.ts";
 import type { HostHandlers, HostRequestContext } from "../../core/contracts.ts";
 import { isMcpError, PluginFailed, ProtocolError } from "../../core/errors.ts";
 import { answerHostRequest, type Fits } from "./host-requests.ts";
@@ -76,6 +77,7 @@ export const fulfil = async (flow: InputFlow): Promise<unknown> => {
     const asked = isRecord(requests) && Object.keys(requests).length > 0;
     const wrong = (reason: string) => new ProtocolError({ server: context.name, code: INVALID_RESULT, reason });
     if (!asked && requestState === undefined) throw wrong(`it wants input for ${method} but does not say which`);
+    if (isDeep(requestState)) throw wrong(`it wants back a state of ${method} that is nested too deep to be sent`);
     if (round > ROUNDS) throw wrong(`${method} still wants input after ${ROUNDS} rounds`);
     let inputResponses: Json | undefined;
     const done = given.onHostWork?.();

@@ -299,6 +299,15 @@ describe("input rounds", () => {
     expect(error.reason).toContain("unknown type '[{\"toString\":null}]'");
   });
 
+  it("a state that is nested too deep to be sent back ends the request", async () => {
+    const { peer, ask } = await met();
+    const answered = rejection(ask("tools/call", { name: "t" }));
+    let requestState: unknown = 1;
+    for (let level = 0; level < 20_000; level++) requestState = [requestState];
+    answer(peer, await peer.next("tools/call"), { resultType: "input_required", requestState });
+    expect(await answered).toMatchObject({ _tag: "ProtocolError", server: "peer" });
+  });
+
   it("a server that never has enough is given up after ten rounds", async () => {
     const { ask, peer } = await met(discovered(), { handlers });
     const asking = rejection(ask("tools/call"));
