@@ -195,6 +195,16 @@ describe("HTTP", () => {
       },
     ));
 
+  it("what comes after the answer is too late, and harms nothing", async () => {
+    const late: ReadonlyArray<HttpStep> = [{ head: {} }, { raw: "x" }, { status: 500 }, { echo: true }, { end: true }];
+    for (const first of [{ status: 202 }, { echo: true }, { end: true }] as ReadonlyArray<HttpStep>)
+      for (const step of late)
+        await withServer(calls(first, step, { default: true }), async (server) => {
+          expect((await post(server, call(1))).ok).toBe(true);
+          expect((await post(server, { id: 2, method: "ping" })).status).toBe(200);
+        });
+  });
+
   it("redirect", () =>
     withServer(calls({ redirect: "/elsewhere", status: 308 }), async (server) => {
       const response = await post(server, call(1));

@@ -59,9 +59,9 @@ export class Line {
     return this.#options.onStanding !== undefined;
   }
 
-  /** Sends the head of the answer, once. */
-  open(headers: Readonly<Record<string, string>> = {}): EventWriter {
-    if (this.#opened) return this.#opened;
+  /** Sends the head of the answer, once; nothing when a status was the answer. */
+  open(headers: Readonly<Record<string, string>> = {}): EventWriter | undefined {
+    if (this.#opened || this.#answered) return this.#opened;
     const { exchange, kind, elsewhere, onStanding } = this.#options;
     if (elsewhere) {
       this.#accept(headers);
@@ -80,6 +80,7 @@ export class Line {
   async raw(data: string | Uint8Array, drip?: Drip): Promise<void> {
     if (this.#answered) return;
     const writer = this.open();
+    if (!writer) return;
     if (!drip) return writer.raw(data);
     const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
     for (let at = 0; at < bytes.length && !writer.closed; at += drip.size) {
@@ -116,7 +117,7 @@ export class Line {
   end(): void {
     if (this.#answered) return;
     const { elsewhere } = this.#options;
-    if (!elsewhere) this.open().end();
+    if (!elsewhere) this.open()?.end();
     else if (!this.#opened) this.#accept();
     this.#answered = true;
   }
