@@ -12,6 +12,7 @@ import type { PromiseClient, PromiseConnector, PromiseRequestOptions } from "../
 import { exposedName } from "../../core/tool-name.ts";
 import { paged } from "./served-tools.ts";
 import type { ServedRuntime, ServingOptions } from "./served-runtime.ts";
+import { fitsTemplate } from "./uri-template.ts";
 import { rpcError, type Wire } from "./wire.ts";
 
 type Items = ReadonlyArray<Wire>;
@@ -42,13 +43,6 @@ export interface ServedFeatures {
   /** Forgets lists that changed. */
   readonly onEvent: (event: McpEvent) => void;
 }
-
-/** Whether a URI may come of a template (RFC 6570), by its literal parts. */
-const fits = (template: unknown, uri: string): boolean => {
-  const literals = String(template).split(/\{[^}]*\}/);
-  const pattern = literals.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("(.*)");
-  return new RegExp(`^${pattern}$`).test(uri);
-};
 
 /** The first item of each key. */
 const firstOfEach = (key: string, items: Items): Items => {
@@ -117,7 +111,9 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
   const ownerOf = async (uri: string): Promise<PromiseConnector> => {
     const { items: servers } = await all(({ hasResources, resources, templates }, connector) => {
       const listed = resources.some((resource) => resource["uri"] === uri);
-      const templated = templates.some(({ uriTemplate }) => uriTemplate === uri || fits(uriTemplate, uri));
+      const templated = templates.some(
+        ({ uriTemplate }) => uriTemplate === uri || fitsTemplate(String(uriTemplate), uri),
+      );
       return hasResources ? [{ connector, listed, templated }] : [];
     });
     // What nobody lists may still exist, where only one server can have it.
