@@ -208,6 +208,7 @@ export const play = async (world: FaultWorld, load: Load): Promise<Recording> =>
   const scene = new Play(world, face, load);
   await scene.attach("neighbour", world.neighbour, "attach the neighbour");
   await scene.attach("faulty", world.faulty, "attach the faulty one");
+  if (load.warm) await scene.caller([{ do: "tools" }], -1);
   const cut = load.closeAfter === undefined ? undefined : pause(load.closeAfter).then(() => scene.close());
   await Promise.all([
     ...load.callers.map((actions, i) => scene.caller(actions, i)),

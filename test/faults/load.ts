@@ -54,6 +54,8 @@ export interface Load {
   readonly settings: LoadSettings;
   readonly resend: "never" | "annotated";
   readonly host: HostBehaviour;
+  /** Lists the tools before the callers begin, so that they meet live servers. */
+  readonly warm?: boolean | undefined;
   readonly callers: ReadonlyArray<ReadonlyArray<Action>>;
   /** Calls to the neighbour, one after the other beside the callers. */
   readonly neighbourCalls: number;
@@ -78,16 +80,20 @@ const now = <A>(value: fc.Arbitrary<A>, weight: number): fc.Arbitrary<A | undefi
   );
 
 const limits = {
-  abort: now(fc.constantFrom(0, 1, 5, 20, 60, 150), 1),
+  abort: now(fc.constantFrom(0, 1, 5, 20, 60, 150, 400), 1),
   timeout: now(fc.constantFrom(10, 60, 200), 1),
   total: now(fc.constantFrom(50, 300), 1),
   progress: now(fc.constantFrom("listens" as const, "throws" as const), 1),
 };
-const handles = fc.constantFrom("faulty", "other");
+/** Calls by name go to the first; without it they find no tool. */
+const handles = fc.oneof(
+  { weight: 1, arbitrary: fc.constant("faulty") },
+  { weight: 3, arbitrary: fc.constant("other") },
+);
 
 const action: fc.Arbitrary<Action> = fc.oneof(
   {
-    weight: 10,
+    weight: 14,
     arbitrary: fc.record({
       do: fc.constant("call" as const),
       via: fc.constantFrom("runtime" as const, "runtime" as const, "client" as const, "adapter" as const),
@@ -139,7 +145,8 @@ export const loads: fc.Arbitrary<Load> = fc.record({
   settings,
   resend: fc.constantFrom("never" as const, "never" as const, "annotated" as const),
   host: fc.constantFrom<HostBehaviour>("answers", "none", "throws", "slow", "never"),
-  callers: fc.array(fc.array(action, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 6 }),
+  warm: fc.oneof({ weight: 1, arbitrary: fc.constant(undefined) }, { weight: 3, arbitrary: fc.constant(true) }),
+  callers: fc.array(fc.array(action, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 6 }),
   neighbourCalls: fc.integer({ min: 0, max: 4 }),
   closeAfter: now(fc.constantFrom(0, 20, 100, 200, 400), 1),
 });

@@ -1,4 +1,5 @@
 /** What became of every promise that callers were given. */
+import { pulse } from "./pulse.ts";
 
 export interface Expectation {
   /** In words, for the report: `call m0.2 via runtime`. */
@@ -18,7 +19,7 @@ export interface Outcome extends Expectation {
   error?: unknown;
   /** The reason the caller's signal was aborted with, where it was. */
   reason?: unknown;
-  /** ms that it took; so far, when it is pending. */
+  /** ms of the pulse that it took; so far, when it is pending. */
   took: number;
   /** Whether the close of the runtime had begun when it settled. */
   closing: boolean;
@@ -29,11 +30,19 @@ export const slack = 3000;
 
 const pending = Symbol("pending");
 
-/** Settles when the promise does, or with `pending` after `ms`. Never rejects for the promise. */
+/** Settles when the promise does, or with `pending` after `ms` of the pulse. */
 const within = async <A>(promise: Promise<A>, ms: number): Promise<A | typeof pending> => {
+  const end = pulse.now() + ms;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<typeof pending>((resolve) => {
+    const look = (): void => {
+      if (pulse.now() >= end) resolve(pending);
+      else timer = setTimeout(look, Math.min(end - pulse.now(), 1000));
+    };
+    look();
+  });
   try {
-    return await Promise.race([promise, new Promise<typeof pending>((r) => (timer = setTimeout(r, ms, pending)))]);
+    return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
   }
@@ -56,7 +65,7 @@ export class Outcomes {
       outcome.reason = new Error(`the caller of ${expected.what} gave up`);
       controller?.abort(outcome.reason);
     };
-    const startedAt = performance.now();
+    const startedAt = pulse.now();
     const timer = expected.abort ? setTimeout(abort, expected.abort) : undefined;
     if (expected.abort === 0) abort();
     try {
@@ -71,7 +80,7 @@ export class Outcomes {
       return undefined;
     } finally {
       clearTimeout(timer);
-      outcome.took = performance.now() - startedAt;
+      outcome.took = pulse.now() - startedAt;
       outcome.closing = this.closing;
     }
   }

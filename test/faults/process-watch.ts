@@ -1,5 +1,6 @@
 /** What happens in the host's own process while worlds come and go: faults nobody caught, handles, memory. */
 import process from "node:process";
+import { pulse } from "./pulse.ts";
 import { childrenOf } from "../support/stdio-pids.ts";
 
 const faults = ["unhandledRejection", "uncaughtException", "warning"] as const;
@@ -22,7 +23,10 @@ export class ProcessWatch implements Disposable {
 
   /** What was seen since the last time. */
   take(): ReadonlyArray<string> {
-    return this.#seen.splice(0).map((fault) => `nobody hears of a fault in the host: ${fault}`);
+    return [
+      ...this.#seen.splice(0).map((fault) => `nobody hears of a fault in the host: ${fault}`),
+      ...pulse.blocked().map((turn) => `the host is never kept from its other work: ${turn}`),
+    ];
   }
 
   [Symbol.dispose](): void {
