@@ -79,6 +79,8 @@ const start = async (program: HttpFaultProgram): Promise<FaultWorld> => {
     stop: async () => {
       await stop[Symbol.asyncDispose]();
       await healthy[Symbol.asyncDispose]();
+      // The handles of what was closed go some turns later.
+      await new Promise((resolve) => setTimeout(resolve, 20));
     },
   };
 };
