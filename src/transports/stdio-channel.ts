@@ -17,6 +17,11 @@ import { StderrTail } from "./stdio-stderr-tail.ts";
  * holds a pipe open delays nothing beyond it.
  */
 const lastWords = 100;
+/**
+ * How long killed processes may take to be gone, ms: on a crowded machine longer than any
+ * grace. One that hangs in the kernel holds the close up no longer.
+ */
+const dying = 5000;
 /** Characters shown of a skipped line. */
 const sampleMax = 120;
 /** JSON-RPC's code for an internal error; the caller sees the error in `data` instead. */
@@ -147,12 +152,12 @@ export const makeChannel = (
     await within(exit, settings.closeGrace);
     if (process.platform === "win32") {
       if (!exited) await endTree(pid);
-      await within(exit, settings.closeGrace);
+      await within(exit, dying);
     } else if (!isGone()) {
       group.signal("SIGTERM");
       if (!(await waitUntilGone(settings.closeGrace))) {
         group.signal("SIGKILL");
-        await waitUntilGone(settings.closeGrace);
+        await waitUntilGone(dying);
       }
     }
     outbox.fail(connectionLost);

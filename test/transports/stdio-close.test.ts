@@ -88,6 +88,21 @@ describe("closing a stdio server", () => {
     });
   });
 
+  it.live("close settles when the killed are gone, however short the grace", () => {
+    const pidFile = newFile();
+    return Effect.scoped(
+      Effect.gen(function* () {
+        for (let round = 1; round <= 5; round++) {
+          const client = yield* openStdio(launched({ ...stubborn, pidFile }), { closeGrace: 1 });
+          yield* Effect.promise(() => client.handshake());
+          yield* Effect.promise(() => client.transport.close());
+          expect(readPids(pidFile)).toHaveLength(round);
+          expect([client.transport.pid!, ...readPids(pidFile)].filter(isAlive)).toEqual([]);
+        }
+      }),
+    );
+  });
+
   it.live("C-001: the server ends when its launcher has died first", () => {
     const pidFile = newFile();
     return Effect.scoped(
