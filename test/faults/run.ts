@@ -89,7 +89,8 @@ export const runFaults = async (transport: FaultTransport, options: FaultRunOpti
       // Passing ends the shrinking: what is left untried counts as sound.
       if (performance.now() > giveUpAt) return;
       const breaks = await playCase(transport, given, watch, count);
-      options.onWorld?.(++worlds);
+      worlds += 1;
+      options.onWorld?.(worlds);
       if (breaks.length === 0) return;
       giveUpAt = Math.min(giveUpAt, performance.now() + (options.shrink ?? 60_000));
       throw new InvariantBroken(breaks);

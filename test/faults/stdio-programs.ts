@@ -145,7 +145,7 @@ const handling: fc.Arbitrary<Steps> = fc
 const polite: Steps = [];
 const handlings: fc.Arbitrary<ReadonlyArray<Steps>> = fc.array(
   fc.oneof({ weight: 1, arbitrary: fc.constant(polite) }, { weight: 2, arbitrary: handling }),
-  { minLength: 1, maxLength: 4 },
+  { minLength: 1, maxLength: 6 },
 );
 
 const handshakes: ReadonlyArray<Steps> = [
@@ -192,19 +192,19 @@ const toolLists: ReadonlyArray<unknown> = [
   { tools: [{ ...echoTool, outputSchema: { type: "object", required: ["a"] } }] },
 ];
 
-/** Mostly undefined: `weight` in six cases the value. */
-const rarely = <A>(value: fc.Arbitrary<A>, weight = 1): fc.Arbitrary<A | undefined> =>
+/** Mostly undefined: `weight` in twelve cases the value. */
+const rarely = <A>(value: fc.Arbitrary<A>, weight = 2): fc.Arbitrary<A | undefined> =>
   fc.oneof(
     { withCrossShrink: true },
-    { weight: 6 - weight, arbitrary: fc.constant(undefined) },
+    { weight: 12 - weight, arbitrary: fc.constant(undefined) },
     { weight, arbitrary: value },
   );
 
 const methods = fc.record({
-  initialize: rarely(oneOf(handshakes)),
+  initialize: rarely(oneOf(handshakes), 1),
   "notifications/initialized": rarely(handling),
   "notifications/cancelled": rarely(handling),
-  ping: rarely(handlings, 2),
+  ping: rarely(handlings, 4),
   "tools/list": rarely(
     fc.oneof(
       oneOf(toolLists).map((reply): Steps => [{ reply }]),
@@ -212,7 +212,7 @@ const methods = fc.record({
     ),
     2,
   ),
-  "tools/call": rarely(handlings, 5),
+  "tools/call": rarely(handlings, 11),
 });
 
 /** Keeps out what is undefined, as JSON does. */

@@ -43,6 +43,18 @@ const startedFor = (folder: string): ReadonlyArray<number> => {
   }
 };
 
+/** What the process is, by its status and the end of its command line. */
+const inWords = (pid: number): string => {
+  try {
+    const [state = "", parent = ""] =
+      /State:.*|PPid:.*/g[Symbol.match](readFileSync(`/proc/${pid}/status`, "latin1")) ?? [];
+    const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
+    return `${state} ${parent} ${words.slice(-2).join(" ").slice(0, 200)}`.replaceAll(/\s+/g, " ");
+  } catch {
+    return "gone meanwhile";
+  }
+};
+
 const start = async (program: StdioProgram): Promise<FaultWorld> => {
   const folder = scratch();
   const log = join(folder, "log");
@@ -72,7 +84,7 @@ const start = async (program: StdioProgram): Promise<FaultWorld> => {
       }
       return counts;
     },
-    leaks: () => alive().map((pid) => `process ${pid}`),
+    leaks: () => alive().map((pid) => `process ${pid}, ${inWords(pid)}`),
     stop: async () => {
       for (const pid of alive()) {
         try {
