@@ -131,7 +131,8 @@ class HttpWorld implements World<Script> {
       // Losses are told by a timer that is due at once.
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
-    return over();
+    // Modules are loaded in real time.
+    return until(over);
   }
 
   async #open(): Promise<McpTransport> {

@@ -77,7 +77,7 @@ const readResult = (answer: unknown): void => {
 };
 
 const schemaInput = fc.oneof(
-  { weight: 3, arbitrary: fc.tuple(schemaWithReferences, edits).map(([schema, changes]) => mutated(schema, changes)) },
+  { weight: 1, arbitrary: fc.tuple(schemaWithReferences, edits).map(([schema, changes]) => mutated(schema, changes)) },
   {
     weight: 2,
     arbitrary: mutationOf([
@@ -226,8 +226,8 @@ const readMirrored = (schema: unknown): void => {
 
 export const pureTargets: ReadonlyArray<Target> = [
   pure("tool results", 10, mutationOf(results["tools/call"]!), readResult),
-  pure("schema normalizers", 6, schemaInput, readSchema),
-  pure("schema validator", 2, schemaInput, compile),
+  pure("schema normalizers", 1, schemaInput, readSchema),
+  pure("schema validator", 1, schemaInput, compile),
   pure("tool catalog", 8, mutationOf(results["tools/list"]!), readTools),
   {
     ...pure("stdio framing", 8, framed, readFrames),
