@@ -53,7 +53,7 @@ const pure = <A>(
           if (!allowed(cause)) throw cause;
         }
         const elapsed = performance.now() - startedAt;
-        demand(elapsed < 3000, `it took ${Math.round(elapsed)} ms`);
+        demand(elapsed < 5000, `it took ${Math.round(elapsed)} ms`);
       }
     },
     close: async () => {},

@@ -91,6 +91,19 @@ export const runTarget = async (target: Target, options: RunOptions): Promise<Ou
     }
   };
 
+  /** The one part of a script that breaks the target by itself, where there is one: fast-check keeps what follows it. */
+  const alone = async (script: unknown): Promise<unknown> => {
+    for (const part of Array.isArray(script) && script.length > 1 ? script : [])
+      if (
+        await play([part]).then(
+          () => false,
+          () => true,
+        )
+      )
+        return [part];
+    return script;
+  };
+
   const property = fc.asyncProperty(target.script, play);
   const ended = (broken?: Break): Outcome => ({
     name: target.name,
@@ -112,7 +125,8 @@ export const runTarget = async (target: Target, options: RunOptions): Promise<Ou
     options.onProgress?.(messages);
     if (details.failed) {
       const { counterexample, counterexamplePath, errorInstance } = details;
-      return ended({ seed, path: counterexamplePath ?? "", script: counterexample?.[0], error: errorInstance });
+      const script = await alone(counterexample?.[0]);
+      return ended({ seed, path: counterexamplePath ?? "", script, error: errorInstance });
     }
     if (options.path !== undefined) break;
     if (early === undefined && messages > options.messages / 5) early = heap();
