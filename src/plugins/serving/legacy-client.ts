@@ -14,7 +14,7 @@ import { isLevel, type LogLevels, passes } from "./log-levels.ts";
 import type { ServeRequest } from "./served-requests.ts";
 import { introduction, type ServingOptions } from "./served-runtime.ts";
 import type { Subscriptions, Updated } from "./subscriptions.ts";
-import { rpcError, type Wire, wireError } from "./wire.ts";
+import { rpcError, textParam, type Wire, wireError } from "./wire.ts";
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
@@ -39,6 +39,8 @@ export interface LegacyClient {
   readonly busy: () => number;
   readonly close: () => Promise<void>;
 }
+
+const uriOf = (params: Wire): string => textParam(params["uri"], "resource's uri");
 
 /** Aborted with the request, or when the HTTP exchange that waits for its answer is gone. */
 const signalOf = (extra: Extra): AbortSignal => {
@@ -99,8 +101,8 @@ export const makeLegacyClient = (deps: LegacyClientDeps, onClose: () => void): L
 
   const answer = async ({ method, params = {} }: JSONRPCRequest, extra: Extra): Promise<Wire> => {
     if (method === "logging/setLevel") return setLevel(params["level"]);
-    if (method === "resources/subscribe") return subscriptions.subscribe(String(params["uri"]), onUpdated);
-    if (method === "resources/unsubscribe") return subscriptions.unsubscribe(String(params["uri"]), onUpdated);
+    if (method === "resources/subscribe") return subscriptions.subscribe(uriOf(params), onUpdated);
+    if (method === "resources/unsubscribe") return subscriptions.unsubscribe(uriOf(params), onUpdated);
     return serve(method, params, exchangeOf(extra));
   };
 

@@ -13,7 +13,7 @@ import { exposedName } from "../../core/tool-name.ts";
 import { paged } from "./served-tools.ts";
 import type { ServedRuntime, ServingOptions } from "./served-runtime.ts";
 import { fitsTemplate } from "./uri-template.ts";
-import { rpcError, type Wire } from "./wire.ts";
+import { rpcError, textParam, type Wire } from "./wire.ts";
 
 type Items = ReadonlyArray<Wire>;
 
@@ -48,11 +48,6 @@ export interface ServedFeatures {
 const firstOfEach = (key: string, items: Items): Items => {
   const seen = new Set<unknown>();
   return items.filter((item) => !seen.has(item[key]) && seen.add(item[key]));
-};
-
-const text = (value: unknown, what: string): string => {
-  if (typeof value === "string") return value;
-  throw rpcError(-32602, `Give the ${what}`);
 };
 
 export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptions): ServedFeatures => {
@@ -123,7 +118,8 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
     return owner.connector;
   };
 
-  const ownerOfPrompt = async (name: unknown) => {
+  const ownerOfPrompt = async (given: unknown) => {
+    const name = textParam(given, "prompt's name");
     const { items: owners } = await all(({ prompts }, connector) =>
       prompts.flatMap((prompt) =>
         exposedName(connector.handle, String(prompt["name"])) === name
@@ -131,7 +127,7 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
           : [],
       ),
     );
-    if (!owners[0]) throw rpcError(-32602, `There is no prompt '${String(name)}'`);
+    if (!owners[0]) throw rpcError(-32602, `There is no prompt '${name}'`);
     return owners[0];
   };
 
@@ -145,7 +141,7 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
   const complete = async (params: Wire, given: FeatureOptions): Promise<Wire> => {
     const ref = isRecord(params["ref"]) ? params["ref"] : {};
     if (ref["type"] === "ref/resource") {
-      const connector = await ownerOf(String(ref["uri"]));
+      const connector = await ownerOf(textParam(ref["uri"], "resource's uri"));
       return ask(connector, given, (client) => client.complete(params, given));
     }
     const { connector, prompt } = await ownerOfPrompt(ref["name"]);
@@ -162,7 +158,7 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
       return paged("resourceTemplates", firstOfEach("uriTemplate", items), { cursor, pageSize, complete });
     },
     "resources/read": async (params, given) => {
-      const uri = text(params["uri"], "resource's uri");
+      const uri = textParam(params["uri"], "resource's uri");
       return ask(await ownerOf(uri), given, (client) => client.readResource(uri, given));
     },
     "prompts/list": async ({ cursor }) => {
@@ -172,7 +168,7 @@ export const makeServedFeatures = (runtime: ServedRuntime, options: ServingOptio
       return paged("prompts", items, { cursor, pageSize, complete });
     },
     "prompts/get": async (params, given) => {
-      const { connector, prompt } = await ownerOfPrompt(text(params["name"], "prompt's name"));
+      const { connector, prompt } = await ownerOfPrompt(params["name"]);
       const args = params["arguments"] as Readonly<Record<string, string>> | undefined;
       return ask(connector, given, (client) => client.getPrompt(prompt, args, given));
     },

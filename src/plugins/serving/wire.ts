@@ -64,6 +64,12 @@ export const wireAnswer = (answer: unknown): Wire => {
 export const rpcError = (code: number, message: string, data?: unknown): Error =>
   Object.assign(new Error(message), { code, ...(data !== undefined && { data }) });
 
+/** A parameter that has to be a text. Anything else is refused. */
+export const textParam = (value: unknown, what: string): string => {
+  if (typeof value === "string") return value;
+  throw rpcError(-32602, `Give the ${what}`);
+};
+
 /** What a failed call answers: the server's own protocol error as it is, all else as a result that the model reads. */
 export const wireFailure = (error: unknown): Wire => {
   if (error instanceof ProtocolError) throw rpcError(error.code, error.reason, error.data);

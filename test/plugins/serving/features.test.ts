@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import {
+  EmptyResultSchema,
   LoggingMessageNotificationSchema,
   PromptListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
@@ -60,6 +61,22 @@ describe("a gateway's other features", () => {
       (line) => line.kind === "message" && line.message["method"] === "completion/complete",
     );
     expect(asked).toMatchObject({ message: { params: { ref: { type: "ref/prompt", name: "greet" } } } });
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ["completion/complete", { ref: { type: "ref/prompt", name: { toString: null } } }],
+    ["completion/complete", { ref: { type: "ref/resource", uri: { toString: null } } }],
+    ["resources/subscribe", { uri: [{ toString: null }] }],
+    ["resources/unsubscribe", {}],
+    ["resources/read", { uri: 7 }],
+    ["prompts/get", { name: null }],
+    ["tools/list", { cursor: { toString: null } }],
+    ["resources/list", { cursor: 1 }],
+  ])("bad input: %s with %j is refused as invalid", async (method, params) => {
+    await using served = await listening();
+    await using one = await agent(served.url);
+    const refused = one.client.request({ method, params } as never, EmptyResultSchema);
+    await expect(refused).rejects.toMatchObject({ code: -32_602 });
   });
 
   it("one subscription at the server for all clients that have one", async () => {
