@@ -51,7 +51,14 @@ const boundsOf = ({ settings }: Load) => {
   // A process slot is waited for as long as a connection, and one attempt may be repeated once.
   const acquire = 2 * fixedSettings.connectTimeout;
   const request = acquire + fixedSettings.admissionTimeout + settings.maxTotalTimeout;
-  return { acquire, request: 2 * request, close: settings.shutdownGrace + 4 * settings.closeGrace };
+  return {
+    acquire,
+    request: 2 * request,
+    /** Calls wait for admission, listing may take some pages. */
+    onClient: ({ do: verb, total = settings.maxTotalTimeout }: { readonly do: string } & Limits): number =>
+      verb === "list" ? 3 * settings.maxTotalTimeout : total + (verb === "call" ? fixedSettings.admissionTimeout : 0),
+    close: settings.shutdownGrace + 4 * settings.closeGrace,
+  };
 };
 
 const progressOf = (given: Limits["progress"]) =>
@@ -174,7 +181,7 @@ class Play {
       await this.#close(client, `close ${marker}`);
       return again;
     }
-    const bound = this.#bounds.request;
+    const bound = this.#bounds.onClient(action);
     const what = `${action.do} ${marker} on a client`;
     const expected = { what, to: "faulty" as const, bound, abort: action.abort };
     await this.outcomes.watch(action.do === "call" ? { ...expected, marker } : expected, (signal) => {

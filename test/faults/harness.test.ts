@@ -50,8 +50,9 @@ const broken: Readonly<Record<string, ReadonlyArray<Recording>>> = {
       new ConnectFailed({ ...at, phase: "spawn", reason: "no" }),
     ].map((error) => ({ ...outcome({ state: "failed", marker: "m", error }), received: new Map([["m", 1]]) })),
   ],
+  "an answer reaches the call it belongs to": [outcome({ marker: "m", value: { textContent: '{"marker":"other"}' } })],
   "a healthy neighbour is untouched": [
-    outcome({ to: "neighbour", marker: "n", value: { textContent: '{"marker":"other"}' } }),
+    outcome({ to: "neighbour", marker: "n", value: { textContent: "not its arguments" } }),
     outcome({ to: "neighbour", marker: "n", value: { textContent: '{"marker":"n"}' } }),
     outcome({ to: "neighbour", state: "failed", error: new ConnectFailed({ ...at, phase: "spawn", reason: "no" }) }),
   ],

@@ -76,13 +76,20 @@ const sentOnce: Check = ({ received, load, outcomes }) => {
   ];
 };
 
-const isItsAnswer = ({ value, marker }: Outcome): boolean => {
+/** The marker that an answer carries; a faulty server's answer may have none. */
+const markerIn = (value: unknown): unknown => {
   try {
-    return JSON.parse((value as { textContent: string }).textContent).marker === marker;
+    return JSON.parse((value as { textContent: string }).textContent).marker;
   } catch {
-    return false;
+    return undefined;
   }
 };
+
+/** No program answers a call with the arguments of another one. */
+const answersItsOwn: Check = ({ outcomes }) =>
+  outcomes
+    .filter(({ marker, value }) => marker !== undefined && ![undefined, marker].includes(markerIn(value) as string))
+    .map(({ what, value }) => `${what} got the answer to the call ${String(markerIn(value))}`);
 
 const sparesNeighbours: Check = ({ outcomes, received }) =>
   outcomes
@@ -90,7 +97,7 @@ const sparesNeighbours: Check = ({ outcomes, received }) =>
     .flatMap((outcome) => {
       const { what, marker, state, error, closing } = outcome;
       if (state === "answered") {
-        if (!isItsAnswer(outcome)) return [`${what} got another answer: ${JSON.stringify(outcome.value)}`];
+        if (markerIn(outcome.value) !== marker) return [`${what} got another answer: ${JSON.stringify(outcome.value)}`];
         return received.get(marker!) === 1 ? [] : [`${what} was answered without having reached its server once`];
       }
       return closing && cut.has(tagOf(error)) ? [] : [`${what}: ${state} ${inWords(error)}`];
@@ -119,6 +126,7 @@ export const invariants: Readonly<Record<string, Check>> = {
   "every failure is one of our tagged errors, or the caller's own abort reason": failsTyped,
   "what was aborted before it began never begins": abortsAreKept,
   "a tools/call reaches the server at most once, and not at all when its error says so": sentOnce,
+  "an answer reaches the call it belongs to": answersItsOwn,
   "a healthy neighbour is untouched": sparesNeighbours,
   "no slot of a gate is lost": givesBack,
   "nothing outlives the runtime": closes,

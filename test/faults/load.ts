@@ -128,7 +128,7 @@ const settings: fc.Arbitrary<LoadSettings> = fc.record({
   requestTimeout: fc.constantFrom(300, 150),
   maxTotalTimeout: fc.constantFrom(3000, 1500),
   breakerCooldown: fc.constantFrom(50, 10, 300),
-  minUptime: fc.constantFrom(1, 100, 1000),
+  minUptime: fc.constantFrom(1, 1, 1, 100, 1000),
   idleTimeout: fc.constantFrom(10_000, 10_000, 1000, 100),
   closeGrace: fc.constantFrom(100, 200),
   shutdownGrace: fc.constantFrom(100, 10, 400),

@@ -127,7 +127,7 @@ const disturbance: fc.Arbitrary<Step> = fc.oneof(
       tail: fc.constantFrom("", '"}}'),
     }),
   },
-  { weight: 2, arbitrary: death },
+  { weight: 3, arbitrary: death },
   { weight: 1, arbitrary: grandchild },
 );
 
