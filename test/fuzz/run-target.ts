@@ -1,6 +1,6 @@
 /** Plays scripts on a target until enough messages were sent, or something broke. */
 import * as fc from "fast-check";
-import { Broken, type Target, turn, type World } from "./target.ts";
+import { Broken, demand, type Target, turn, type World } from "./target.ts";
 
 export interface RunOptions {
   readonly seed: number;
@@ -80,6 +80,7 @@ export const runTarget = async (target: Target, options: RunOptions): Promise<Ou
       await within(world.feed(script));
       await turn();
       const cause = uncaught.shift();
+      demand(!("polluted" in {}), "all objects have a property that a message named");
       if (cause !== undefined) throw cause instanceof Error ? cause : new Broken(`uncaught: ${String(cause)}`);
     } catch (error) {
       uncaught.length = 0;

@@ -8,10 +8,18 @@ import { chunksOf, type Damage, damage, damaged, wireText } from "./bytes.ts";
 import { clientMessage, initialize } from "./client-messages.ts";
 import type { Json } from "./odd-values.ts";
 import { goodResult } from "./requests.ts";
+import { addressed, serverMessage } from "./server-messages.ts";
 import { Broken, demand, type Target, until, watch, type World } from "./target.ts";
 
-/** A gateway before one well-behaved server, with a tool of its own. */
-const makeGateway = async (): Promise<Gateway> => {
+/** A gateway and the server behind it. */
+interface Served {
+  readonly gateway: Gateway;
+  readonly say: (message: unknown) => void;
+}
+
+/** A gateway before one server, with a tool of its own. The server answers well, and says what it is told to. */
+const makeGateway = async (): Promise<Served> => {
+  let say = (_message: unknown): void => {};
   const gateway = await createGateway({
     settings: { shutdownGrace: 50 },
     serve: { tools: [{ name: "own", inputSchema: { type: "object" }, run: (args) => args }] },
@@ -23,11 +31,16 @@ const makeGateway = async (): Promise<Gateway> => {
       void transport.send({ jsonrpc: "2.0", id: id as number, result: goodResult(method) as Record<string, unknown> });
     };
     Object.assign(transport, { onmessage });
+    say = (message) => void transport.send(message as never).catch(() => {});
     return transport.start();
   };
   await gateway.runtime.attach("fuzz", new InMemoryEndpoint({ name: "fuzz", connect, era: "legacy" }));
-  return gateway;
+  return { gateway, say: (message) => say(message) };
 };
+
+/** What an accident says, rather than somebody who looked at the message. */
+const accident =
+  /Cannot (convert|read|destructure|use 'in'|set)|is not (a function|iterable|an object)|Maximum call stack|\bat .*\.[jt]s:\d+/;
 
 const call = (id: unknown): Json => ({
   jsonrpc: "2.0",
@@ -104,7 +117,7 @@ class HttpHandlerWorld implements World<ReadonlyArray<HttpStep>> {
       );
       demand(response.status >= 200 && response.status < 600 && response.status !== 500, `HTTP ${response.status}`);
       const text = await this.#text(response, false);
-      demand(!/\bat .*\.[jt]s:\d+/.test(text), `a stack trace went out: ${text}`);
+      demand(!accident.test(text), `an accident is what the client was told: ${text}`);
     }
     for (let attempt = 0; attempt < 2; attempt++) {
       const headers = [...this.#plain, ["mcp-session-id", await this.#inSession()] as const];
@@ -127,23 +140,31 @@ class HttpHandlerWorld implements World<ReadonlyArray<HttpStep>> {
 
 interface PipeStep {
   readonly message: unknown;
+  /** What the server behind the gateway says meanwhile. */
+  readonly news: unknown;
   readonly damage: Damage;
 }
 
 class PipeWorld implements World<ReadonlyArray<PipeStep>> {
   readonly #gateway: Gateway;
+  readonly #say: Served["say"];
   readonly #input = new PassThrough();
   readonly #output = new PassThrough();
   readonly #answers = new Set<unknown>();
+  #told: string | undefined;
   #calls = 0;
 
-  constructor(gateway: Gateway) {
+  constructor({ gateway, say }: Served) {
     this.#gateway = gateway;
+    this.#say = say;
     let line = "";
     this.#output.on("data", (chunk) => {
       const lines = (line + String(chunk)).split("\n");
       line = lines.pop() ?? "";
-      for (const text of lines) this.#answers.add((JSON.parse(text) as Json)["id"]);
+      for (const text of lines) {
+        if (accident.test(text)) this.#told ??= text;
+        this.#answers.add((JSON.parse(text) as Json)["id"]);
+      }
     });
   }
 
@@ -154,11 +175,14 @@ class PipeWorld implements World<ReadonlyArray<PipeStep>> {
   }
 
   async feed(steps: ReadonlyArray<PipeStep>): Promise<void> {
-    for (const { message, damage } of steps)
+    for (const { message, damage, news } of steps) {
+      if (news !== null) this.#say(addressed(news, 1));
       for (const chunk of chunksOf(damaged(`${wireText(message)}\n`, damage), damage.splits)) this.#input.write(chunk);
+    }
     const id = `good-${++this.#calls}`;
     this.#input.write(`\n${JSON.stringify(call(id))}\n`);
     demand(await until(() => this.#answers.has(id)), "a well-formed call was not answered");
+    demand(this.#told === undefined, `an accident is what the client was told: ${this.#told}`);
     this.#answers.clear();
   }
 
@@ -211,12 +235,15 @@ export const servingTargets: ReadonlyArray<Target> = [
     weight: 3,
     script: fc.array(httpStep, { minLength: 1, maxLength: 40, size: "max" }),
     count,
-    open: async () => new HttpHandlerWorld(await makeGateway()),
+    open: async () => new HttpHandlerWorld((await makeGateway()).gateway),
   },
   {
     name: "gateway, stdio",
     weight: 3,
-    script: fc.array(fc.record({ message: clientMessage, damage }), { minLength: 1, maxLength: 40, size: "max" }),
+    script: fc.array(
+      fc.record({ message: clientMessage, damage, news: fc.option(serverMessage("ping"), { freq: 3 }) }),
+      { minLength: 1, maxLength: 40, size: "max" },
+    ),
     count,
     open: async () => new PipeWorld(await makeGateway()).start(),
   },
