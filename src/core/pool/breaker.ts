@@ -77,4 +77,5 @@ export const makeBreaker = (options: { readonly cooldown: number }): Effect.Effe
       guard,
       recordFailure: (subject: BreakerSubject, error: McpError) => Effect.ignore(guard(subject, Effect.fail(error))),
     };
-  }).pipe(Effect.provide(CircuitBreaker.layerStoreMemory()));
+    // One failure opens a circuit, so a closed one has nothing to remember.
+  }).pipe(Effect.provide(CircuitBreaker.layerStoreMemory({ idleTimeToLive: options.cooldown })));

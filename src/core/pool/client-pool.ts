@@ -164,6 +164,7 @@ export const makeClientPool = (
             run(Effect.ensuring(Scope.close(connection.own, exit), settled));
             // Only its own entry: after an eviction the key may stand for the next attempt.
             if (record.attempt === connection) yield* RcMap.invalidate(map, record.endpointId);
+            records.forget(record);
             return yield* exit;
           }
           yield* Effect.addFinalizer(() =>
@@ -243,7 +244,11 @@ export const makeClientPool = (
       if (record.lease?.client.isConnected && held.has(record.lease)) return enter(record.lease);
       record.waiting++;
       return Effect.flatMap(
-        Effect.onExitPrimitive(leaseOf(record), () => void record.waiting--),
+        Effect.onExitPrimitive(leaseOf(record), (exit) => {
+          record.waiting--;
+          if (Exit.isFailure(exit)) records.forget(record);
+          return undefined;
+        }),
         enter,
       );
     };

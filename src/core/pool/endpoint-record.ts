@@ -78,7 +78,7 @@ export interface EndpointRecords {
   readonly of: (endpoint: McpEndpoint) => EndpointRecord | InvalidEndpoint;
   readonly byId: (endpointId: string) => EndpointRecord | undefined;
   readonly all: () => ReadonlyArray<EndpointRecord>;
-  /** Forgets an endpoint nobody attached or uses, unless it is failing fast. */
+  /** Forgets an endpoint nobody attached or uses; one that is failing fast later, when another comes. */
   readonly forget: (record: EndpointRecord) => void;
 }
 
@@ -90,10 +90,29 @@ export const makeRecords = (deps: {
 }): EndpointRecords => {
   const records = new Map<string, EndpointRecord>();
   const owners = new Map<string, string>();
+  /** Unused, and failing fast when last looked at. */
+  const resting = new Set<EndpointRecord>();
+
+  const forget: EndpointRecords["forget"] = (record) => {
+    resting.delete(record);
+    const busy = record.lease || record.connecting > 0 || record.waiting > 0 || record.connectors > 0;
+    if (busy || records.get(record.endpointId) !== record) return;
+    if (record.brokenUntil > deps.now()) {
+      resting.add(record);
+      return;
+    }
+    records.delete(record.endpointId);
+    if (record.limiter) {
+      deps.admission.dropGate(record.limiter);
+      owners.delete(record.limiter);
+    }
+  };
+
   return {
     of: (endpoint) => {
       const known = records.get(endpoint.endpointId);
       if (known) return known;
+      for (const record of [...resting]) forget(record);
       const plugin = findTransport(deps.transports, endpoint);
       if (plugin instanceof InvalidEndpoint) return plugin;
       const record = makeRecord(endpoint, plugin, plugin.gates?.(endpoint, deps.settings) ?? [], owners);
@@ -103,14 +122,6 @@ export const makeRecords = (deps: {
     },
     byId: (endpointId) => records.get(endpointId),
     all: () => [...records.values()],
-    forget: (record) => {
-      const busy = record.lease || record.connecting > 0 || record.waiting > 0 || record.connectors > 0;
-      if (busy || record.brokenUntil > deps.now()) return;
-      records.delete(record.endpointId);
-      if (record.limiter) {
-        deps.admission.dropGate(record.limiter);
-        owners.delete(record.limiter);
-      }
-    },
+    forget,
   };
 };

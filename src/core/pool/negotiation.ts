@@ -11,6 +11,9 @@ import { ConnectFailed, HttpFailed, InvalidEndpoint, type McpError, ProtocolErro
 
 /** A verdict is asked for anew after this, ms: an upgraded server still answers `initialize`, so nothing else would tell. */
 const VERDICT_AGE = 24 * 60 * 60 * 1000;
+/** Verdicts kept in memory: hosts whose tokens or users change see ever new endpoints. */
+const VERDICTS_MAX = 1000;
+
 /** What was learnt about endpoints, by their id. */
 export interface Verdicts {
   readonly recall: (endpointId: string) => Effect.Effect<Era | undefined>;
@@ -38,7 +41,10 @@ export const makeVerdicts = (store: VerdictStore): Verdicts => {
         const before = known.get(id);
         const at = yield* Clock.currentTimeMillis;
         if (before?.era === era && at - before.at < VERDICT_AGE) return;
+        known.delete(id);
         known.set(id, { era, at });
+        const [oldest] = known.keys();
+        if (known.size > VERDICTS_MAX && oldest !== undefined) known.delete(oldest);
         yield* quietly(() => store.save(id, { era, at }));
       }),
     drop: (id) => {
