@@ -98,6 +98,8 @@ const commands = {
   doctor: lazy(async () => (await import("./commands/doctor.ts")).doctorCommand),
   health: lazy(async () => (await import("./commands/health.ts")).healthCommand),
   import: lazy(async () => (await import("./commands/import.ts")).importCommand),
+  listPins: lazy(async () => (await import("./commands/pins.ts")).listPinsCommand),
+  approvePins: lazy(async () => (await import("./commands/pins.ts")).approvePinsCommand),
   serve: lazy(async () => (await import("./commands/serve.ts")).serveCommand),
   tools: lazy(async () => (await import("./commands/tools.ts")).toolsCommand),
 };
@@ -232,7 +234,32 @@ const makeCommands = (run: Runner) => {
       ),
     ]),
   );
-  return root.pipe(Command.withSubcommands([serve, connect, imports, tools, call, auth, health, doctor]));
+  const pins = Command.make("pins").pipe(
+    Command.withDescription('Approve the tools of servers with "pin": true in their entry'),
+    Command.withSubcommands([
+      Command.make("list", { server: oneServer }, (input) => work(commands.listPins, input)).pipe(
+        Command.withDescription("Show which tools are approved"),
+      ),
+      Command.make(
+        "approve",
+        {
+          server,
+          tool: Argument.String("tool").pipe(
+            Argument.withDescription("Only this tool"),
+            Argument.optional,
+            Argument.map(Option.getOrUndefined),
+          ),
+          yes: Flag.String("yes").pipe(
+            Flag.withMetavar("mark"),
+            Flag.withDescription("Approve exactly the changes that were shown with this mark"),
+            optional,
+          ),
+        },
+        (input) => work(commands.approvePins, input),
+      ).pipe(Command.withDescription("Show what changed or is new, and approve it")),
+    ]),
+  );
+  return root.pipe(Command.withSubcommands([serve, connect, imports, tools, call, auth, pins, health, doctor]));
 };
 
 /** Only file flags and prompts ask for these services, and there are none. */

@@ -15,6 +15,7 @@ const byTag: Readonly<Record<string, number>> = {
   InvalidEndpoint: exitCodes.usage,
   InvalidArguments: exitCodes.usage,
   ToolNotFound: exitCodes.usage,
+  ToolQuarantined: exitCodes.usage,
   SchemaRejected: exitCodes.usage,
   UsageError: exitCodes.usage,
   ConnectFailed: exitCodes.connection,

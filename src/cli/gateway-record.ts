@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { digest } from "../core/identity.ts";
+import { userFolder } from "./user-folders.ts";
 
 /** Holds the token that clients must send; not an option, because all users of a machine can read those. */
 export const tokenVariable = "NUCLEO_MCP_GATEWAY_TOKEN";
@@ -14,11 +15,7 @@ export interface GatewayRecord {
 }
 
 /** `$XDG_STATE_HOME/nucleo-mcp/gateways`, `~/.local/state/nucleo-mcp/gateways`, on Windows below `%LOCALAPPDATA%`. */
-export const gatewayFolder = async (): Promise<string> => {
-  const [{ homedir }, { join }] = await Promise.all([import("node:os"), import("node:path")]);
-  const { XDG_STATE_HOME, LOCALAPPDATA } = process.env;
-  return join(LOCALAPPDATA ?? XDG_STATE_HOME ?? join(homedir(), ".local", "state"), "nucleo-mcp", "gateways");
-};
+export const gatewayFolder = (): Promise<string> => userFolder("gateways");
 
 /** One name per configuration: a file that changed means another gateway. */
 export const recordName = (path: string, text: string): string => digest(`${path}\n${text}`, 16);

@@ -15,7 +15,7 @@ import { attempt } from "./attempt.ts";
 import type { Output } from "./output.ts";
 import type { Spinner } from "./spinner.ts";
 import { adviseLogin } from "./stored-logins.ts";
-import { userTokens } from "./user-tokens.ts";
+import { userPins, userTokens } from "./user-folders.ts";
 
 /** Options that every command takes. */
 export interface CommandOptions {
@@ -35,7 +35,7 @@ export type Command<Input> = (input: Input, session: Session) => Effect.Effect<n
 
 /**
  * A runtime whose end is shown when it takes long: a server may need its grace period.
- * Logins are the user's own, unless another store is given.
+ * Logins and approvals are the user's own, unless another store of logins is given.
  */
 export const openRuntime = (
   { options: { timeout, verbose }, spinner }: Session,
@@ -43,6 +43,7 @@ export const openRuntime = (
 ): Effect.Effect<McpRuntime, McpError, Scope.Scope> =>
   Effect.gen(function* () {
     const store = logins ?? (yield* attempt("tokenStore", userTokens));
+    const pins = yield* attempt("pinStore", userPins);
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) =>
       spinner.during("closing the servers", Scope.close(scope, exit)),
     );
@@ -51,6 +52,7 @@ export const openRuntime = (
       settings: { ...limits },
       setup: (container) => {
         container.registerInstance(Ports.tokenStore.token, store);
+        container.registerInstance(Ports.pinStore.token, pins);
         if (verbose) container.registerInstance(Ports.observers.token, loggerObserver);
       },
     }).pipe(Scope.provide(scope));
@@ -68,8 +70,8 @@ export interface Reached {
 /** Attaches a server and lists its tools; what goes wrong with it is its own. */
 export const reach = (runtime: McpRuntime, server: LoadedEndpoint): Effect.Effect<Reached> =>
   Effect.gen(function* () {
-    const { handle, endpoint } = server;
-    const connector = yield* runtime.attach(handle, endpoint);
+    const { handle, endpoint, pin } = server;
+    const connector = yield* runtime.attach(handle, endpoint, { pin });
     const tools = yield* connector.providers();
     const { error } = connector.status;
     return { handle, connector, tools, error: error && adviseLogin(server, error) };

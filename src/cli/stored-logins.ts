@@ -12,7 +12,7 @@ import type { KeptToken } from "../plugins/stores/file-tokens.ts";
 import { attempt } from "./attempt.ts";
 import { openConfig } from "./config.ts";
 import type { Session } from "./session.ts";
-import { userTokens } from "./user-tokens.ts";
+import { userTokens } from "./user-folders.ts";
 
 /** A kept login; the token in it is secret. */
 export interface StoredGrant {
@@ -86,7 +86,7 @@ export const openServers = ({ options, output }: Session): Effect.Effect<McpJson
     const servers = config.servers.map((server) => {
       const { handle, endpoint } = server;
       const made = withStoredLogin(handle, endpoint);
-      return made && grants.some(({ resource }) => covers(resource, made.url)) ? { handle, endpoint: made } : server;
+      return made && grants.some(({ resource }) => covers(resource, made.url)) ? { ...server, endpoint: made } : server;
     });
     return { ...config, servers };
   });

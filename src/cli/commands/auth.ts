@@ -18,7 +18,7 @@ import { openLoopbackReceiver } from "../loopback-receiver.ts";
 import type { Output } from "../output.ts";
 import { type Command, openRuntime, reach } from "../session.ts";
 import { readGrants, type StoredGrant, withCredential } from "../stored-logins.ts";
-import { userTokens } from "../user-tokens.ts";
+import { userTokens } from "../user-folders.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** How long a person may take. */

@@ -1,6 +1,7 @@
 /** `call <server> <tool>`: one tool call. */
 import * as Effect from "effect/Effect";
-import { InvalidArguments, ToolNotFound } from "../../core/errors.ts";
+import { InvalidArguments, ToolNotFound, type ToolQuarantined } from "../../core/errors.ts";
+import { quarantineError } from "../../core/pinning/quarantine.ts";
 import type { Provider } from "../../core/provider.ts";
 import { modelText } from "../../core/results.ts";
 import { type GivenArguments, readArguments } from "../call-arguments.ts";
@@ -12,9 +13,14 @@ import { similarNames } from "../suggestions.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** The tool by the server's own name, or by the name that models see. */
-const pickTool = ({ connector, tools }: Reached, name: string): Effect.Effect<Provider, ToolNotFound | UsageError> => {
+const pickTool = (
+  { handle, connector, tools }: Reached,
+  name: string,
+): Effect.Effect<Provider, ToolNotFound | ToolQuarantined | UsageError> => {
   const provider = tools.find(({ tool }) => tool === name) ?? tools.find((one) => one.name === name);
   if (provider) return Effect.succeed(provider);
+  const held = connector?.quarantine.find(({ tool }) => tool === name);
+  if (held) return Effect.fail(quarantineError(name, handle, held));
   const skipped = connector?.skipped.find(({ tool }) => tool === name);
   if (skipped) return Effect.fail(new UsageError({ message: `The tool '${name}' cannot be used: ${skipped.reason}.` }));
   const names = tools.map(({ tool }) => tool);

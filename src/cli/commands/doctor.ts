@@ -83,7 +83,9 @@ const check = (
       server: handle,
       step: "tools",
       state: "warning",
-      message: `tool '${tool}' is left out: ${reason}. Mend it in the server.`,
+      message: connector?.quarantine.some((held) => held.tool === tool)
+        ? `tool '${tool}' is held back: ${reason}.`
+        : `tool '${tool}' is left out: ${reason}. Mend it in the server.`,
     }));
     const schemas = dialect ? schemaFindings(handle, dialect, tools) : [];
     return [{ server: handle, step: "tools" as const, state: "fine" as const, message }, ...skipped, ...schemas];

@@ -14,7 +14,7 @@ import { exitCodes } from "../exit-code.ts";
 import { publishRecord, tokenVariable } from "../gateway-record.ts";
 import type { Command, Session } from "../session.ts";
 import { openServers } from "../stored-logins.ts";
-import { userTokens } from "../user-tokens.ts";
+import { userPins, userTokens } from "../user-folders.ts";
 
 export interface ServeInput {
   /** `host:port`. */
@@ -39,6 +39,7 @@ const openGateway = (
   Effect.gen(function* () {
     const limits = timeout && { connectTimeout: timeout, requestTimeout: timeout, maxTotalTimeout: timeout };
     const tokens = yield* attempt("tokenStore", userTokens);
+    const pins = yield* attempt("pinStore", userPins);
     const gateway = yield* Effect.acquireRelease(
       attempt("gateway", () =>
         createGateway({
@@ -46,6 +47,7 @@ const openGateway = (
           serve: { artifacts: artifacts !== undefined },
           setup: (container) => {
             container.registerInstance(Ports.tokenStore.token, tokens);
+            container.registerInstance(Ports.pinStore.token, pins);
             if (artifacts !== undefined)
               container.registerInstance(Ports.artifactStore.token, fileArtifactStore({ directory: artifacts }));
             if (verbose) container.registerInstance(Ports.observers.token, loggerObserver);
@@ -54,9 +56,9 @@ const openGateway = (
       ),
       (gateway) => spinner.during("closing the servers", Effect.promise(gateway.close)),
     );
-    for (const { handle, endpoint } of config.servers)
+    for (const { handle, endpoint, pin } of config.servers)
       yield* Effect.catch(
-        attempt("gateway", () => gateway.runtime.attach(handle, endpoint)),
+        attempt("gateway", () => gateway.runtime.attach(handle, endpoint, { pin })),
         (error) => output.warn(error.message),
       );
     return gateway;

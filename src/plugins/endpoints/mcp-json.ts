@@ -5,7 +5,8 @@
  *
  * An entry is local (`command`, `args`, `env`, `cwd`) or remote (`url`, `headers`).
  * `type` is `stdio`, `http` (Streamable HTTP with SSE as fallback, as without a type),
- * `streamable-http` or `sse`. `disabled: true` leaves the entry out.
+ * `streamable-http` or `sse`. `disabled: true` leaves the entry out; `pin: true` holds
+ * back tools that change.
  *
  * A relative `cwd` starts at the project: the directory of the file, or the one above
  * where the file lies in a directory such as `.vscode` or `.cursor`. `${workspaceFolder}`
@@ -89,9 +90,14 @@ export const inspectMcpJson = (text: string, options: McpJsonOptions): McpJson =
         continue;
       }
       seen.add(handle);
+      const pin = isRecord(entry) ? entry["pin"] : undefined;
+      if (pin !== undefined && typeof pin !== "boolean") {
+        fault(`${path}.pin`, "is neither true nor false", "Give true to hold back tools that change.", handle);
+        continue;
+      }
       const read = readEntry(handle, path, entry, context);
       if (Array.isArray(read)) faults.push(...read.map((error: InvalidConfig) => ({ handle, error })));
-      else servers.push({ handle, endpoint: read as McpEndpoint });
+      else servers.push({ handle, endpoint: read as McpEndpoint, ...(pin && { pin }) });
     }
   }
   return done;

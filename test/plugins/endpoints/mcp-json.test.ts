@@ -32,6 +32,15 @@ const thrown = (run: () => unknown): InvalidConfig => {
 };
 
 describe("mcp.json", () => {
+  it("passes `pin` on, and takes nothing for it but true and false", () => {
+    const entry = (pin: unknown) => ({ mcpServers: { srv: { command: "x", pin } } });
+    expect([undefined, false, true].map((pin) => parse(entry(pin))[0]!.pin)).toEqual([undefined, undefined, true]);
+    for (const pin of ["true", 1, null, {}]) {
+      const error = fault({ command: "x", pin });
+      expect([error.field, error.reason]).toEqual(["mcpServers.srv.pin", "is neither true nor false"]);
+    }
+  });
+
   it("reads local and remote servers, in both known forms", () => {
     const entries = {
       local: {

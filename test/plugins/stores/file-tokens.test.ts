@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@effect/vitest";
-import { defaultTokenDirectory } from "../../../src/cli/user-tokens.ts";
+import { userFolder } from "../../../src/cli/user-folders.ts";
 import { fileTokenStore } from "../../../src/plugins/stores/file-tokens.ts";
 
 let root = "";
@@ -77,6 +77,6 @@ describe("the token file store", () => {
   });
 
   it("has a place of its own in the user's state", async () => {
-    expect(await defaultTokenDirectory()).toMatch(/nucleo-mcp.tokens$/);
+    expect(await userFolder("tokens")).toMatch(/nucleo-mcp.tokens$/);
   });
 });
