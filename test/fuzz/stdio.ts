@@ -82,10 +82,10 @@ class StdioWorld implements World<ReadonlyArray<Step>> {
       await this.#call({ chunks: chunks.map((chunk) => Buffer.from(chunk).toString("base64")) }, true);
     }
     for (let attempt = 0; attempt < 3; attempt++) {
+      // The bytes of a call that was given up may hold an answer to this one: odd ids hit upon later ones.
       if (JSON.stringify(await this.#call({}, false)) === JSON.stringify(goodResult("tools/call"))) return;
-      demand(this.#heard.closed.length > 0, "a well-formed call was not answered in a live session");
     }
-    throw new Broken("no connection lasts for one call");
+    throw new Broken("three well-formed calls were not answered, in whatever session");
   }
 
   async close(): Promise<void> {

@@ -33,12 +33,13 @@ describe("listing", () => {
       { name: "good", inputSchema: { type: "object" } },
     ];
     const connect = (transport: Transport) => {
-      transport.onmessage = (message) => {
+      const onmessage = (message: unknown): void => {
         const { id, method, params } = message as { id?: number; method?: string; params?: any };
         const opening = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: {} };
         const result = method === "initialize" ? opening : { tools };
         if (id !== undefined) void transport.send({ jsonrpc: "2.0", id, result });
       };
+      Object.assign(transport, { onmessage });
       return transport.start();
     };
     await using runtime = await createRuntime();
