@@ -31,11 +31,19 @@ export type ServeRequest = (method: string, params: Wire, exchange: Exchange) =>
 export const makeServedRequests = (deps: ServedRequestsDeps): ServeRequest => {
   const { runtime, options, tools, queue, relay, features, levels, validator } = deps;
 
-  /** Runs work of a server in the client's turn, and lets the server's questions find the client. */
-  const during = <A>(exchange: Exchange, handle: string | undefined, work: () => Promise<A>): Promise<A> =>
-    queue.run(exchange.client, handle ?? "", exchange.signal, async () => {
+  /**
+   * Runs work of a server in the client's turn, and lets the server's questions find the
+   * client. `likely` is the server where `handle` cannot say for certain.
+   */
+  const during = <A>(
+    exchange: Exchange,
+    handle: string | undefined,
+    work: () => Promise<A>,
+    likely: string = handle ?? "",
+  ): Promise<A> =>
+    queue.run(exchange.client, likely, exchange.signal, async () => {
       const call = { exchange, handle };
-      const connector = runtime.connectors().find((one: PromiseConnector) => one.handle === handle);
+      const connector = runtime.connectors().find((one: PromiseConnector) => one.handle === likely);
       if (connector) await levels.prepare(connector.endpoint);
       relay.running.add(call);
       try {
@@ -75,7 +83,7 @@ export const makeServedRequests = (deps: ServedRequestsDeps): ServeRequest => {
     const context = { signal, onProgress: onProgress ?? (() => {}) };
     return hostTool
       ? queue.run(exchange.client, "", signal, () => callHostTool(hostTool, given ?? {}, context)).catch(wireFailure)
-      : during(exchange, tools.handleOf(name), run).catch(wireFailure);
+      : during(exchange, tools.handleOf(name), run, tools.likelyHandleOf(name)).catch(wireFailure);
   };
 
   const answer: ServeRequest = (method, params, exchange) => {

@@ -9,6 +9,8 @@ export interface ServedTools {
   readonly hostTool: (name: string) => HostTool | undefined;
   /** The handle of a tool that was listed; undefined for others. */
   readonly handleOf: (name: string) => string | undefined;
+  /** The same, or what the name of a tool that was not listed looks like. */
+  readonly likelyHandleOf: (name: string) => string | undefined;
 }
 
 const names = (tools: ReadonlyArray<{ readonly name: string }>): string => tools.map(({ name }) => name).join(" ");
@@ -27,7 +29,10 @@ export interface PageOptions {
  */
 export const paged = (field: string, items: ReadonlyArray<Wire>, options: PageOptions): Wire => {
   const { cursor, pageSize = 1_000, complete } = options;
-  const from = cursor === undefined ? 0 : Number(/^from:(\d{1,9})$/.exec(String(cursor))?.[1] ?? Number.NaN);
+  const from =
+    cursor === undefined
+      ? 0
+      : Number(/^from:(\d{1,9})$/.exec(typeof cursor === "string" ? cursor : "")?.[1] ?? Number.NaN);
   if (!(from <= items.length)) throw rpcError(-32602, "Invalid cursor");
   const next = from + pageSize;
   return {
@@ -68,6 +73,8 @@ export const makeServedTools = (
   return {
     hostTool: (name) => own.get(name),
     handleOf: (name) => handles.get(name),
+    likelyHandleOf: (name) =>
+      handles.get(name) ?? runtime.connectors().find(({ handle }) => name.startsWith(`${handle}__`))?.handle,
     page: async (cursor, signal) => {
       const { tools, complete } = await attached(signal);
       const { pageSize } = options;

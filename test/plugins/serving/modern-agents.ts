@@ -63,6 +63,29 @@ export const post = async (
   return { status: response.status, answer: lastMessage(await response.text()) };
 };
 
+/** A stream of `subscriptions/listen` as it is on the wire; settles when it is acknowledged. */
+export const listenTo = async (
+  url: string,
+  notifications: Record<string, unknown>,
+): Promise<{ readonly acknowledged: any; readonly close: () => void }> => {
+  const stop = new AbortController();
+  const response = await fetch(url, {
+    method: "POST",
+    headers: headersOf("subscriptions/listen"),
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "subscriptions/listen",
+      params: { notifications, _meta: envelope() },
+    }),
+    signal: stop.signal,
+  });
+  const reader = response.body!.getReader();
+  const { value } = await reader.read();
+  reader.read().catch(() => {});
+  return { acknowledged: lastMessage(new TextDecoder().decode(value)).params, close: () => stop.abort() };
+};
+
 /** The last message of a response, whether it is JSON or an event stream. */
 export const lastMessage = (text: string): any => {
   const events = text.split("\n").filter((line) => line.startsWith("data: "));

@@ -6,7 +6,7 @@ import { createRuntime, HttpEndpoint } from "../../../src/mod.ts";
 import { readLog } from "../../support/scripted-stdio.ts";
 import { until } from "../../support/stdio-pids.ts";
 import { agent, at, attach, echoTool, folder, listening, textOf } from "./gateway-with.ts";
-import { automatic, envelope, headersOf, logLevel, modernAgent, post, revision } from "./modern-agents.ts";
+import { automatic, envelope, headersOf, listenTo, logLevel, modernAgent, post, revision } from "./modern-agents.ts";
 
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -149,9 +149,26 @@ describe("clients of 2026-07-28 over HTTP", () => {
     await two.client.callTool({ name: "changing__echo" });
     await until("two heard", () => heard.length === 1);
     expect(heard.splice(0)).toEqual(["two: c:///a"]);
-    expect(seen("changing", "resources/unsubscribe")).toBe(0);
     await second.close();
-    await until("the last one has left", () => seen("changing", "resources/unsubscribe") === 1);
+  });
+
+  it("the end of the last stream that listens to a resource ends the subscription at the server", async () => {
+    await using served = await listening({}, { sessionLost: 100 });
+    await attach(served.gateway, "ended", {
+      resources: [{ uri: "e:///a", name: "a" }],
+      on: { "resources/subscribe": [{ reply: {} }], "resources/unsubscribe": [{ reply: {} }] },
+    });
+    const streams = [
+      await listenTo(served.url, { resourceSubscriptions: ["e:///a"] }),
+      await listenTo(served.url, { resourceSubscriptions: ["e:///a", "e:///a"] }),
+    ];
+    for (const { acknowledged } of streams)
+      expect(acknowledged.notifications).toEqual({ resourceSubscriptions: ["e:///a"] });
+    expect(seen("ended", "resources/subscribe")).toBe(1);
+    streams[0]!.close();
+    streams[1]!.close();
+    await until("the server was told", () => seen("ended", "resources/unsubscribe") === 1);
+    await until("it is forgotten", () => served.gateway.clients() === 0);
   });
 
   it("our own runtime, as a client of the era, hears of changes", async () => {
