@@ -4,6 +4,7 @@
  * `node`, `deno`, `bun` (any number), `--only <pattern>` for rows such as
  * `auth/dpop@extension`, `--client <command>` for another client, `--jobs <n>` (default 2).
  * A row passes when the referee passes it without a warning and has checked something.
+ * With the argument `server` it judges the gateway instead; see conformance-server.ts.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -31,6 +32,11 @@ const { values, positionals } = parseArgs({
     timeout: { type: "string", default: "60000" },
   },
 });
+
+if (positionals[0] === "server") {
+  const { conformServers } = await import("./conformance-server.ts");
+  process.exit(await conformServers());
+}
 
 interface Row {
   readonly scenario: string;
