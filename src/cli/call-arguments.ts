@@ -1,9 +1,8 @@
 /** Pure: a tool's arguments from the words of a command line. */
+import { isRecord } from "../core/artifact/json.ts";
 import type { ArgumentIssue } from "../core/errors.ts";
 
 type Schema = Readonly<Record<string, any>>;
-
-const isRecord = (u: unknown): u is Schema => typeof u === "object" && u !== null && !Array.isArray(u);
 
 const typeOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
 

@@ -1,6 +1,7 @@
 /** Pure: where MCP hosts keep their servers, and their entries in the terms of mcp.json. */
 import * as Result from "effect/Result";
 import * as Toml from "effect/encoding/Toml";
+import { isRecord } from "../core/artifact/json.ts";
 import { parseJsonc } from "../plugins/endpoints/jsonc.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -22,7 +23,6 @@ export interface HostConfig {
   readonly read: (text: string) => Json;
 }
 
-const isRecord = (u: unknown): u is Json => typeof u === "object" && u !== null && !Array.isArray(u);
 const section = (root: unknown, key: string): Json => {
   const found = isRecord(root) ? root[key] : undefined;
   return isRecord(found) ? found : {};

@@ -1,4 +1,5 @@
 /** Pure: what the HTTP transports must know of a JSON-RPC message. The engine does the real checking. */
+import { isRecord } from "../core/artifact/json.ts";
 import type {
   JSONRPCErrorResponse,
   JSONRPCMessage,
@@ -27,8 +28,6 @@ export const cancelledId = (message: JSONRPCMessage): string | undefined => {
   return idText(message.params?.["requestId"]);
 };
 
-const isObject = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null && !Array.isArray(u);
-
 /** The id of the request a message answers. */
 export const answeredId = (message: JSONRPCMessage): string | undefined =>
   "method" in message || !("id" in message) ? undefined : idText(message.id);
@@ -36,7 +35,7 @@ export const answeredId = (message: JSONRPCMessage): string | undefined =>
 /** The code of the error a message answers with; servers also send errors that are no objects. */
 export const errorCode = (message: JSONRPCMessage): unknown => {
   const error: unknown = "error" in message ? message.error : undefined;
-  return isObject(error) ? error["code"] : undefined;
+  return isRecord(error) ? error["code"] : undefined;
 };
 
 const parseJson = (text: string): unknown => {
@@ -52,7 +51,7 @@ export const parseMessages = (text: string): ReadonlyArray<JSONRPCMessage> => {
   const json = parseJson(text);
   return (Array.isArray(json) ? json : [json]).filter(
     (item): item is JSONRPCMessage & Record<string, unknown> =>
-      isObject(item) && ("method" in item || "result" in item || "error" in item),
+      isRecord(item) && ("method" in item || "result" in item || "error" in item),
   );
 };
 
@@ -61,16 +60,16 @@ export const parseError = (
   text: string,
 ): { readonly id: string | null; readonly error: JSONRPCErrorResponse["error"] } | undefined => {
   const json = parseJson(text);
-  if (!isObject(json) || json["jsonrpc"] !== "2.0") return undefined;
+  if (!isRecord(json) || json["jsonrpc"] !== "2.0") return undefined;
   const error = json["error"];
-  if (!isObject(error) || typeof error["code"] !== "number" || typeof error["message"] !== "string") return undefined;
+  if (!isRecord(error) || typeof error["code"] !== "number" || typeof error["message"] !== "string") return undefined;
   return { id: idText(json["id"]) ?? null, error: error as JSONRPCErrorResponse["error"] };
 };
 
 /** True when a serialized message may be sent again: it asks for nothing that could run twice. */
 export const isSafe = (text: string): boolean => {
   const json = parseJson(text);
-  if (!isObject(json)) return false;
+  if (!isRecord(json)) return false;
   if (!("id" in json) || !("method" in json)) return true;
   const method = String(json["method"]);
   return (

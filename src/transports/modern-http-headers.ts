@@ -2,11 +2,10 @@
  * Pure: the headers that a modern request mirrors from its body, so that proxies can route
  * without reading it. Source: MCP 2026-07-28, transports/streamable-http, Request Metadata.
  */
+import { isRecord } from "../core/artifact/json.ts";
 import type { JSONRPCMessage } from "./http-message.ts";
 
 type Json = Readonly<Record<string, unknown>>;
-const isObject = (u: unknown): u is Json => typeof u === "object" && u !== null && !Array.isArray(u);
-
 /** One argument that a tool wants mirrored: where it is, and the name behind `Mcp-Param-`. */
 export interface Mirrored {
   readonly path: ReadonlyArray<string>;
@@ -52,17 +51,17 @@ export const mirroredOf = (inputSchema: unknown): ReadonlyArray<Mirrored> | stri
     reachable: boolean,
     depth: number,
   ): string | undefined => {
-    if (!isObject(schema) || depth > DEPTH) return undefined;
+    if (!isRecord(schema) || depth > DEPTH) return undefined;
     let fault = ANNOTATION in schema ? annotated(schema, path, reachable) : undefined;
     const inside = (child: unknown, name: string, still: boolean): void => {
       fault ??= visit(child, [...path, name], still, depth + 1);
     };
-    if (isObject(schema["properties"]))
+    if (isRecord(schema["properties"]))
       for (const [name, child] of Object.entries(schema["properties"])) inside(child, name, reachable);
     for (const keyword of ONE_OR_MORE)
       for (const child of [schema[keyword]].flat()) inside(child, `<${keyword}>`, false);
     for (const keyword of MAPS)
-      for (const child of Object.values(isObject(schema[keyword]) ? schema[keyword] : {}))
+      for (const child of Object.values(isRecord(schema[keyword]) ? schema[keyword] : {}))
         inside(child, `<${keyword}>`, false);
     return fault;
   };
@@ -100,7 +99,7 @@ export const headersOf = (
   const { method, params } = message as { readonly method?: string; readonly params?: Json };
   const headers: Record<string, string> = {};
   const meta = params?.["_meta"];
-  const version = isObject(meta) ? meta[PROTOCOL_VERSION] : undefined;
+  const version = isRecord(meta) ? meta[PROTOCOL_VERSION] : undefined;
   if (typeof version === "string") headers["mcp-protocol-version"] = version;
   if (method === undefined) return headers;
   headers["mcp-method"] = encodeHeader(method);
@@ -108,7 +107,7 @@ export const headersOf = (
   if (typeof name === "string") headers["mcp-name"] = encodeHeader(name);
   for (const { path, header } of mirrored) {
     let value: unknown = params?.["arguments"];
-    for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+    for (const key of path) value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
     const text = textOf(value);
     if (text !== undefined) headers[`mcp-param-${header.toLowerCase()}`] = encodeHeader(text);
   }

@@ -1,4 +1,5 @@
 /** Pure: one server of an mcp.json, from its JSON to an endpoint, or every fault in it. */
+import { isRecord } from "../../core/artifact/json.ts";
 import { HttpEndpoint, type McpEndpoint, StdioEndpoint } from "../../core/endpoint.ts";
 import { InvalidConfig } from "../../core/errors.ts";
 import { expandVariables, type Lookup } from "./expand-variables.ts";
@@ -13,8 +14,6 @@ export interface EntryContext {
 }
 
 type Json = Readonly<Record<string, unknown>>;
-
-export const isRecord = (u: unknown): u is Json => typeof u === "object" && u !== null && !Array.isArray(u);
 
 /** `mcpServers.github`, `mcpServers["my server"]`. */
 export const fieldPath = (parent: string, key: string): string =>

@@ -1,8 +1,9 @@
 /** What the opening of a session has in common in all eras: how it is awaited, and how its failure is told. */
+import { isRecord } from "../../core/artifact/json.ts";
 import type { EngineConnectOptions, EngineSession, Implementation, ServerCapabilities } from "../../core/contracts.ts";
 import { ConnectFailed, ConnectionLost, type ConnectPhase, isMcpError, type McpError } from "../../core/errors.ts";
 import { PluginFailed, ProtocolError } from "../../core/errors.ts";
-import { isRecord, type Json } from "./legacy-calls.ts";
+import { type Json } from "./legacy-calls.ts";
 
 /** A session before its opening request is answered. */
 export interface OpeningSession {

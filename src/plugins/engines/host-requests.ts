@@ -2,10 +2,11 @@
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import { isRecord } from "../../core/artifact/json.ts";
 import { type Answer, lift } from "../../core/answer.ts";
 import type { ClientCapabilities, ElicitResult, HostHandlers, HostRequestContext } from "../../core/contracts.ts";
 import { PluginFailed, ProtocolError } from "../../core/errors.ts";
-import { isRecord, type Json } from "./legacy-calls.ts";
+import { type Json } from "./legacy-calls.ts";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;

@@ -6,13 +6,12 @@
  * answer that ends it, and keeps listening to a signal whose request is done.
  */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { isRecord } from "../../core/artifact/json.ts";
 import type { EngineSession, McpTransport, Progress, SessionRequestOptions } from "../../core/contracts.ts";
 import { Cancelled, type ConnectionLost, HttpFailed, isMcpError, type McpError } from "../../core/errors.ts";
 import { PluginFailed, ProtocolError } from "../../core/errors.ts";
 
 export type Json = { readonly [key: string]: unknown };
-
-export const isRecord = (u: unknown): u is Json => typeof u === "object" && u !== null && !Array.isArray(u);
 
 /** What the calls need of their session. */
 export interface CallsContext {

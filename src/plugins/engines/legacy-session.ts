@@ -6,9 +6,10 @@
 import { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { isJSONRPCRequest, type Notification, type Request, type Result } from "@modelcontextprotocol/sdk/types.js";
+import { isRecord } from "../../core/artifact/json.ts";
 import type { EngineConnectOptions, McpTransport } from "../../core/contracts.ts";
 import { ConnectionLost } from "../../core/errors.ts";
-import { type Calls, isRecord, makeCalls } from "./legacy-calls.ts";
+import { type Calls, makeCalls } from "./legacy-calls.ts";
 import { capabilitiesOf, serveHost } from "./legacy-host.ts";
 
 export { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";

@@ -2,10 +2,10 @@
  * The legacy eras (2024-10-07 to 2025-11-25), opened with `initialize`. The SDK is
  * loaded at the first connect, so the plugin value itself pulls nothing.
  */
+import { isRecord } from "../../core/artifact/json.ts";
 import type { EngineConnectOptions, EngineSession, ProtocolEngine } from "../../core/contracts.ts";
 import { type ConnectFailed, HttpFailed, ProtocolError } from "../../core/errors.ts";
 import { type Fail, GARBAGE_FIX, introduced, openSession, orAbort } from "./handshake.ts";
-import { isRecord } from "./legacy-calls.ts";
 import type { LegacySession } from "./legacy-session.ts";
 
 /** The versions a refusal lists: `data.supported`, or the dates in what was said (HTTP 400 bodies). */

@@ -3,11 +3,11 @@
  * `input_required`, and the request is sent again with what the host said.
  * Source: MCP 2026-07-28, basic/patterns/mrtr.
  */
-import { isDeep } from "../../core/artifact/json.ts";
+import { isDeep, isRecord } from "../../core/artifact/json.ts";
 import type { HostHandlers, HostRequestContext } from "../../core/contracts.ts";
 import { isMcpError, PluginFailed, ProtocolError } from "../../core/errors.ts";
 import { answerHostRequest, type Fits } from "./host-requests.ts";
-import { aborted, type CallOptions, type Calls, isRecord, type Json } from "./legacy-calls.ts";
+import { aborted, type CallOptions, type Calls, type Json } from "./legacy-calls.ts";
 
 /** Times a server may ask within one request. */
 const ROUNDS = 10;

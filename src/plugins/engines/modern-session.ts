@@ -4,12 +4,12 @@
  * `input_required`. Verbs that the revision dropped are served on what replaced them.
  */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import { shownText } from "../../core/artifact/json.ts";
+import { isRecord, shownText } from "../../core/artifact/json.ts";
 import type { EngineConnectOptions, McpTransport, ServerCapabilities } from "../../core/contracts.ts";
 import { ConnectionLost, HttpFailed, type McpError, ProtocolError } from "../../core/errors.ts";
 import type { OpeningSession } from "./handshake.ts";
 import { capabilitiesOf } from "./host-requests.ts";
-import { type CallOptions, type Calls, isRecord, type Json, makeCalls } from "./legacy-calls.ts";
+import { type CallOptions, type Calls, type Json, makeCalls } from "./legacy-calls.ts";
 import { fulfil, isInputRequired } from "./modern-input.ts";
 import { makeSubscriptions, SUBSCRIPTION_ID } from "./modern-subscriptions.ts";
 

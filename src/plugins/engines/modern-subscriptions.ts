@@ -3,9 +3,10 @@
  * change, one for each resource the host subscribed to. They are opened again when they
  * break. Source: MCP 2026-07-28, basic/patterns/subscriptions.
  */
+import { isRecord } from "../../core/artifact/json.ts";
 import type { ServerCapabilities, SessionListener, SessionRequestOptions } from "../../core/contracts.ts";
 import { ConnectionLost, HttpFailed, type McpError, ProtocolError } from "../../core/errors.ts";
-import { aborted, type Calls, isRecord, type Json } from "./legacy-calls.ts";
+import { aborted, type Calls, type Json } from "./legacy-calls.ts";
 import { pause } from "./modern-input.ts";
 
 export const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";

@@ -2,10 +2,10 @@
  * The modern era (2026-07-28): no session and no handshake, each request says by itself
  * who asks and in which revision. `server/discover` comes first, to learn whom we speak to.
  */
+import { isRecord } from "../../core/artifact/json.ts";
 import type { EngineConnectOptions, EngineSession, ProtocolEngine } from "../../core/contracts.ts";
 import { ProtocolError } from "../../core/errors.ts";
 import { type Fail, GARBAGE_FIX, introduced, openSession, orAbort } from "./handshake.ts";
-import { isRecord } from "./legacy-calls.ts";
 import type { ModernSession } from "./modern-session.ts";
 
 /** The modern revisions this engine speaks, the preferred first. */
