@@ -7,10 +7,9 @@ import * as Command from "effect/cli/Command";
 import * as Flag from "effect/cli/Flag";
 import * as GlobalFlag from "effect/cli/GlobalFlag";
 import * as Context from "effect/Context";
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
-import { configPlaces } from "./config.ts";
+import { duration, loginFlags, optional, sharedFlags } from "./flags.ts";
 import { tokenVariable } from "./gateway-record.ts";
 import type { CommandOptions, Command as Work } from "./session.ts";
 import { UsageError } from "./usage-error.ts";
@@ -48,41 +47,6 @@ export const wantsJson = (words: ReadonlyArray<string>): boolean => {
   return (end < 0 ? words : words.slice(0, end)).includes("--json");
 };
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-const readDuration = (text: string): Duration.Duration => {
-  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?) ?(ms|s|m|h)$/.exec(text) ?? [];
-  const millis = Number(amount) * (units[unit] ?? Number.NaN);
-  if (!(millis > 0)) throw new Error("no duration");
-  return Duration.millis(millis);
-};
-
-const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
-  Flag.map(Flag.optional(flag), Option.getOrUndefined);
-
-const duration = (name: string, description: string): Flag.Flag<Duration.Duration | undefined> =>
-  Flag.String(name).pipe(
-    Flag.withMetavar("duration"),
-    Flag.withDescription(description),
-    Flag.mapTryCatch(readDuration, () => "a number with a unit: 500ms, 20s, 5m or 1h"),
-    optional,
-  );
-
-const shared = {
-  config: Flag.String("config").pipe(
-    Flag.withAlias("c"),
-    Flag.withMetavar("file"),
-    Flag.withDescription(`The mcp.json to use. Default: the first of ${configPlaces.join(", ")}`),
-    optional,
-  ),
-  json: Flag.Boolean("json").pipe(
-    Flag.withDefault(false),
-    Flag.withDescription("Write one JSON document to stdout, errors too"),
-  ),
-  timeout: duration("timeout", "Longest wait for a connection and for each answer, for example 500ms, 20s or 5m"),
-  verbose: Flag.Boolean("verbose").pipe(Flag.withDefault(false), Flag.withDescription("Tell on stderr what happens")),
-};
-
 /** A command's module is loaded when the command is given: a start should cost no more than its own work. */
 const lazy =
   <Input>(load: () => Promise<Work<Input>>): Work<Input> =>
@@ -106,7 +70,7 @@ const commands = {
 
 const makeCommands = (run: Runner) => {
   const root = Command.make("nucleo-mcp").pipe(
-    Command.withSharedFlags(shared),
+    Command.withSharedFlags(sharedFlags),
     Command.withDescription("Use the MCP servers of an mcp.json from the command line"),
   );
   const work = <Input>(command: Work<Input>, input: Input) =>
@@ -219,10 +183,7 @@ const makeCommands = (run: Runner) => {
         "login",
         {
           server,
-          browser: Flag.Boolean("browser").pipe(
-            Flag.withDefault(true),
-            Flag.withDescription("Open a browser; with --no-browser the page's address is only shown"),
-          ),
+          ...loginFlags,
         },
         (input) => work(commands.login, input),
       ).pipe(Command.withDescription("Log in with a browser; --timeout bounds the wait for it (default and most 5m)")),

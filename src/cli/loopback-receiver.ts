@@ -26,7 +26,9 @@ export interface LoopbackReceiver {
 }
 
 /** Listens on 127.0.0.1 only, on a free port unless one is given. Close it after the login. */
-export const openLoopbackReceiver = async (options: { readonly port?: number } = {}): Promise<LoopbackReceiver> => {
+export const openLoopbackReceiver = async (
+  options: { readonly port?: number | undefined } = {},
+): Promise<LoopbackReceiver> => {
   const { createServer } = await import("node:http");
   const waiting = new Map<string, { resolve: (url: string) => void; reject: (error: Cancelled) => void }>();
   let redirectUri = "";

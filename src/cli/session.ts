@@ -22,6 +22,8 @@ export interface CommandOptions {
   readonly config: string | undefined;
   readonly timeout: Duration.Duration | undefined;
   readonly verbose: boolean;
+  /** Whose kept login to use. */
+  readonly user: string | undefined;
 }
 
 export interface Session {

@@ -14,10 +14,15 @@ import { openConfig } from "./config.ts";
 import type { Session } from "./session.ts";
 import { userTokens } from "./user-folders.ts";
 
+/** Whose login it is where nobody was named. */
+export const nobody = "user";
+
 /** A kept login; the token in it is secret. */
 export interface StoredGrant {
   readonly key: string;
   readonly user: string;
+  /** Id of a client that was registered beforehand; empty for one that was registered on the way. */
+  readonly client: string;
   readonly resource: string;
   readonly token: TokenSet;
 }
@@ -26,8 +31,19 @@ export interface StoredGrant {
 export const readGrants = (kept: ReadonlyArray<KeptToken>): ReadonlyArray<StoredGrant> =>
   kept.flatMap(({ key, secret }) => {
     const [whose, grant] = [parseGrantKey(key), readGrant(secret)];
-    return whose && grant ? [{ key, user: whose.user, resource: whose.resource, token: grant.token }] : [];
+    return whose && grant ? [{ key, ...whose, token: grant.token }] : [];
   });
+
+/** The logins that are for an endpoint: of the user, or of all, those without a name first. */
+export const grantsFor = (
+  grants: ReadonlyArray<StoredGrant>,
+  { url }: HttpEndpoint,
+  user: string | undefined,
+): ReadonlyArray<StoredGrant> => {
+  const own = grants.filter((grant) => covers(grant.resource, url) && (user === undefined || grant.user === user));
+  const rank = (grant: StoredGrant): string => (grant.user === nobody ? "" : grant.user);
+  return own.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
+};
 
 /** The same endpoint, used with a credential. */
 export const withCredential = (endpoint: HttpEndpoint, credential: Credential): HttpEndpoint => {
@@ -38,12 +54,20 @@ export const withCredential = (endpoint: HttpEndpoint, credential: Credential): 
 const advice = (handle: string): string =>
   `run 'nucleo-mcp auth login ${/^[\w.-]+$/.test(handle) ? handle : JSON.stringify(handle)}'`;
 
+const authMethodOf = (method: string | undefined) =>
+  method === "client_secret_basic" || method === "client_secret_post" ? method : undefined;
+
 /** A login that is used and refreshed, and never asks a person. */
 class StoredLogin extends AuthorizationCode {
   readonly #handle: string;
 
-  constructor(handle: string) {
-    super({});
+  constructor(handle: string, kept: StoredGrant | undefined) {
+    const { clientSecret, method } = kept?.token.client ?? {};
+    super({
+      user: kept?.user,
+      // Only a client that was known beforehand is part of what the login is kept under.
+      ...(kept && kept.client !== "" && { clientId: kept.client, clientSecret, authMethod: authMethodOf(method) }),
+    });
     this.#handle = handle;
   }
 
@@ -57,9 +81,9 @@ class StoredLogin extends AuthorizationCode {
 }
 
 /** The endpoint with the kept login; `undefined` where it can have none: a header or SSE stands against it. */
-const withStoredLogin = (handle: string, endpoint: McpEndpoint): HttpEndpoint | undefined => {
+const withStoredLogin = (handle: string, endpoint: McpEndpoint, kept?: StoredGrant): HttpEndpoint | undefined => {
   if (!(endpoint instanceof HttpEndpoint) || endpoint.credential) return undefined;
-  const made = withCredential(endpoint, new StoredLogin(handle));
+  const made = withCredential(endpoint, new StoredLogin(handle, kept));
   return made.validate() === undefined ? made : undefined;
 };
 
@@ -83,10 +107,15 @@ export const openServers = ({ options, output }: Session): Effect.Effect<McpJson
       (error) => Effect.as(output.warn(`Kept logins are not used. ${error.message}`), []),
     );
     const grants = readGrants(kept);
-    const servers = config.servers.map((server) => {
+    const servers: Array<LoadedEndpoint> = [];
+    for (const server of config.servers) {
       const { handle, endpoint } = server;
-      const made = withStoredLogin(handle, endpoint);
-      return made && grants.some(({ resource }) => covers(resource, made.url)) ? { ...server, endpoint: made } : server;
-    });
+      const own = endpoint instanceof HttpEndpoint ? grantsFor(grants, endpoint, options.user) : [];
+      const made = own[0] && withStoredLogin(handle, endpoint, own[0]);
+      servers.push(made ? { ...server, endpoint: made } : server);
+      if (!made || options.user !== undefined || own.length < 2) continue;
+      const users = own.map(({ user }) => user).join(", ");
+      yield* output.warn(`Logins of ${users} are kept for '${handle}'. The first one is used; --user names another.`);
+    }
     return { ...config, servers };
   });

@@ -2,22 +2,23 @@
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
 import { asMcpError } from "../../core/answer.ts";
 import type { TokenStore } from "../../core/contracts.ts";
 import { HttpEndpoint } from "../../core/endpoint.ts";
 import { type InvalidConfig, type McpError, Unauthorized } from "../../core/errors.ts";
 import { AuthorizationCode } from "../../plugins/credentials/authorization-code.ts";
 import { isAlive } from "../../plugins/credentials/token-set.ts";
-import { covers } from "../../plugins/credentials/url-rules.ts";
 import type { McpJson } from "../../plugins/endpoints/mcp-json.ts";
 import { attempt } from "../attempt.ts";
 import { openBrowser } from "../browser.ts";
+import { secretVariable } from "../client-secret.ts";
 import { openConfig, pickServer } from "../config.ts";
 import { exitCodes } from "../exit-code.ts";
-import { openLoopbackReceiver } from "../loopback-receiver.ts";
+import { type LoopbackReceiver, openLoopbackReceiver } from "../loopback-receiver.ts";
 import type { Output } from "../output.ts";
 import { type Command, openRuntime, reach } from "../session.ts";
-import { readGrants, type StoredGrant, withCredential } from "../stored-logins.ts";
+import { grantsFor, nobody, readGrants, type StoredGrant, withCredential } from "../stored-logins.ts";
 import { userTokens } from "../user-folders.ts";
 import { UsageError } from "../usage-error.ts";
 
@@ -41,9 +42,6 @@ const pickHttp = (config: McpJson, name: string): Effect.Effect<HttpServer, Inva
 const loadGrants: Effect.Effect<ReadonlyArray<StoredGrant>, McpError> = attempt("tokenStore", async () =>
   readGrants(await (await userTokens()).list()),
 );
-
-const grantsOf = (grants: ReadonlyArray<StoredGrant>, { endpoint }: HttpServer): ReadonlyArray<StoredGrant> =>
-  grants.filter(({ resource }) => covers(resource, endpoint.url));
 
 /** What is kept for one server, without a secret. */
 interface LoginState {
@@ -84,18 +82,41 @@ const stateText = (login: LoginState, { style, foreign }: Output): string => {
   return `${who}: ${state} ${foreign(parts.join(", "))}`;
 };
 
-/** Sends a person to the server's login page, and keeps what comes of it. A login that is kept already is replaced. */
-export const loginCommand: Command<{ readonly server: string; readonly browser: boolean }> = (input, session) =>
+export interface LoginInput {
+  readonly server: string;
+  readonly browser: boolean;
+  readonly clientId: string | undefined;
+  /** Separated by blanks. */
+  readonly scope: string | undefined;
+  /** Of the loopback address that the browser comes back to. */
+  readonly port: number | undefined;
+}
+
+const openReceiver = (port: number | undefined): Effect.Effect<LoopbackReceiver, UsageError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.mapError(
+      attempt("login", () => openLoopbackReceiver({ port })),
+      ({ message }) => new UsageError({ message: `Nobody can come back from the browser to this machine. ${message}` }),
+    ),
+    ({ close }) => Effect.promise(close),
+  );
+
+/**
+ * Sends a person to the server's login page, and keeps what comes of it. It replaces what
+ * is kept for the same person at the server.
+ */
+export const loginCommand: Command<LoginInput> = (input, session) =>
   Effect.gen(function* () {
     const { options, output } = session;
     const server = yield* pickHttp(yield* openConfig(options.config), input.server);
     const { handle } = server;
     const limit = options.timeout ?? patience;
-    const receiver = yield* Effect.acquireRelease(
-      attempt("login", () => openLoopbackReceiver()),
-      ({ close }) => Effect.promise(close),
-    );
+    const receiver = yield* openReceiver(input.port);
     const credential = new AuthorizationCode({
+      user: options.user ?? nobody,
+      clientId: input.clientId,
+      clientSecret: input.clientId === undefined ? undefined : process.env[secretVariable] || undefined,
+      scope: input.scope,
       redirectUri: receiver.redirectUri,
       openBrowser: (url) =>
         Effect.gen(function* () {
@@ -137,7 +158,10 @@ export const loginCommand: Command<{ readonly server: string; readonly browser: 
     if (reached.error) return yield* reached.error;
     if (saved.fault !== undefined) return yield* asMcpError<McpError>("tokenStore", saved.fault);
 
-    const grant = (yield* loadGrants).find(({ key }) => key === saved.key);
+    const grants = yield* loadGrants;
+    const grant = grants.find(({ key }) => key === saved.key);
+    for (const { key } of grant ? grantsFor(grants, server.endpoint, grant.user) : [])
+      if (key !== saved.key) yield* attempt("tokenStore", () => tokens.remove(key));
     yield* output.text(
       grant ? `Logged in to '${handle}'.` : `'${handle}' answers without a login, so there is none to keep.`,
     );
@@ -157,11 +181,13 @@ export const statusCommand: Command<{ readonly server: string | undefined }> = (
     const grants = yield* loadGrants;
     const now = yield* Clock.currentTimeMillis;
     const logins = servers.flatMap((server): ReadonlyArray<LoginState> => {
-      const own = grantsOf(grants, server).map((grant) => stateOf(server.handle, grant, now));
+      const own = grantsFor(grants, server.endpoint, options.user).map((grant) => stateOf(server.handle, grant, now));
       return own.length > 0 ? own : [{ server: server.handle, state: "none" }];
     });
     const others = grants.filter(
-      (grant) => input.server === undefined && !servers.some((server) => grantsOf([grant], server).length > 0),
+      (grant) =>
+        input.server === undefined &&
+        !servers.some(({ endpoint }) => grantsFor([grant], endpoint, undefined).length > 0),
     );
     const shown = [...logins, ...others.map((grant) => stateOf(undefined, grant, now))];
     if (shown.length > 0) yield* output.text(shown.map((login) => stateText(login, output)).join("\n"));
@@ -171,12 +197,12 @@ export const statusCommand: Command<{ readonly server: string | undefined }> = (
     return input.server === undefined || usable ? exitCodes.fine : exitCodes.unauthorized;
   });
 
-/** Forgets the login. The server is not told: its tokens end by themselves. */
+/** Forgets the logins, with `--user` that of one person. The server is not told: its tokens end by themselves. */
 export const logoutCommand: Command<{ readonly server: string }> = (input, { options, output }) =>
   Effect.gen(function* () {
     const server = yield* pickHttp(yield* openConfig(options.config), input.server);
     const tokens = yield* attempt("tokenStore", userTokens);
-    const grants = grantsOf(yield* loadGrants, server);
+    const grants = grantsFor(yield* loadGrants, server.endpoint, options.user);
     for (const { key } of grants) yield* attempt("tokenStore", () => tokens.remove(key));
     const resources = grants.map(({ resource }) => resource);
     yield* output.text(
