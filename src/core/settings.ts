@@ -14,7 +14,10 @@ export interface McpSettings {
   readonly stdioProcessMax: number;
   /** Slots of the shared gate `mcp:http`. Default 64. */
   readonly httpPoolMax: number;
-  /** Calls that may wait for admission. Default 10,000. */
+  /**
+   * Calls that may wait for one gate. A call waits at each gate it needs, so `mcp:stdio`
+   * bounds all stdio calls together and `mcp:http` all HTTP calls. Default 10,000.
+   */
   readonly admissionQueueMax: number;
   /** Longest wait for admission. Default 60 s. */
   readonly admissionTimeout: number;
