@@ -43,7 +43,7 @@ export const withPagedResults = (runtime: PagingRuntime): ServedRuntime => ({
   client: runtime.client,
   settings: runtime.settings,
   tools: async (options) =>
-    (await runtime.tools({ ...options, artifacts: true })).map(({ outputSchema: _, ...tool }) => tool),
+    (await runtime.tools({ ...options, artifacts: true })).map((tool) => ({ ...tool, outputSchema: undefined })),
   callTool: async (call, options) => shorten(await runtime.callTool(call, options), runtime.modelText),
 });
 
