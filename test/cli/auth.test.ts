@@ -352,7 +352,7 @@ describe("without a person", () => {
   it("a gateway serves the tools of a server that somebody has logged in to", async () => {
     await using world = await protectedServer({ token: refreshable });
     await login();
-    const words = ["serve", "--http", "127.0.0.1:0", "--record", at("record"), "--until-idle", "1s"];
+    const words = ["serve", "--http", "127.0.0.1:0", "--record", at("record"), "--until-idle", "4s"];
     const serving = command(...words);
     const deadline = Date.now() + 5_000;
     let record = "";
