@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { digest } from "../core/identity.ts";
+import { privateFiles } from "../plugins/stores/private-files.ts";
 import { userFolder } from "./user-folders.ts";
 
 /** Holds the token that clients must send; not an option, because all users of a machine can read those. */
@@ -58,10 +59,8 @@ export const answers = async ({ pid, url, token }: GatewayRecord): Promise<boole
 export const publishRecord = (file: string, record: GatewayRecord): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const { rename, writeFile } = await import("node:fs/promises");
-      const temporary = `${file}.${record.pid}.tmp`;
-      await writeFile(temporary, JSON.stringify(record), { mode: 0o600 });
-      await rename(temporary, file);
+      const { basename, dirname } = await import("node:path");
+      await privateFiles(dirname(file)).replace(basename(file), JSON.stringify(record), { durable: false });
     }),
     () =>
       Effect.promise(async () => {

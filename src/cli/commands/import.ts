@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import { InvalidConfig } from "../../core/errors.ts";
 import { parseJsonc } from "../../plugins/endpoints/jsonc.ts";
+import { privateFiles } from "../../plugins/stores/private-files.ts";
 import { attempt } from "../attempt.ts";
 import { exitCodes } from "../exit-code.ts";
 import { type HostConfig, hostConfigs } from "../host-configs.ts";
@@ -59,7 +60,8 @@ const merge = (sources: ReadonlyArray<Source>): { readonly servers: Json; readon
 
 /** Replaces the file whole; what was there is kept beside it. Answers where, if anything was. */
 const replace = async (path: string, text: string): Promise<string | undefined> => {
-  const { copyFile, constants, rename, writeFile } = await files();
+  const { copyFile, constants } = await files();
+  const { basename, dirname } = await import("node:path");
   let backup: string | undefined;
   for (let n = 1; backup === undefined; n++) {
     const free = `${path}.bak${n > 1 ? n : ""}`;
@@ -73,9 +75,7 @@ const replace = async (path: string, text: string): Promise<string | undefined> 
     }
   }
   // The servers' secrets are in it.
-  const temporary = `${path}.${process.pid}.tmp`;
-  await writeFile(temporary, text, { mode: 0o600 });
-  await rename(temporary, path);
+  await privateFiles(dirname(path)).replace(basename(path), text, { durable: true });
   return backup;
 };
 
