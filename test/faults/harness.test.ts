@@ -70,6 +70,7 @@ const broken: Readonly<Record<string, ReadonlyArray<Recording>>> = {
 /** A polite server in this process. */
 const polite = (transport: Transport): Promise<void> => {
   const answer = defaultAnswers({});
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a Transport has no other way
   transport.onmessage = (message) => {
     if ("id" in message && "method" in message) void transport.send(answer(message as never) as never);
   };
