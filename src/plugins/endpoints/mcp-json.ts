@@ -12,11 +12,12 @@
  * where the file lies in a directory such as `.vscode` or `.cursor`. `${workspaceFolder}`
  * is the project too. Without `cwd` a server runs where the host runs.
  */
+import { isRecord } from "../../core/artifact/json.ts";
 import type { EndpointLoader, LoadedEndpoint } from "../../core/contracts.ts";
 import type { McpEndpoint } from "../../core/endpoint.ts";
 import { InvalidConfig } from "../../core/errors.ts";
 import { JsoncError, parseJsonc } from "./jsonc.ts";
-import { type EntryContext, fieldPath, isRecord, readEntry } from "./server-entry.ts";
+import { type EntryContext, fieldPath, readEntry } from "./server-entry.ts";
 
 export interface McpJsonOptions {
   /** The file, for messages. */

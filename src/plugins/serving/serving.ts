@@ -85,6 +85,7 @@ export const makeServing = (options: ServingOptions, deps: ServingDeps): Serving
     on: (event) => {
       for (const observe of observers) observe(event);
       if (event.type === "attached" || event.type === "detached") return changed(...listChanges);
+      if (event.type === "tool.quarantined" || event.type === "tools.released") changed(listChanges[0]!);
       if (event.type === "notification" && listChanges.includes(event.method)) changed(event.method);
     },
   };
