@@ -180,6 +180,50 @@ describe("negotiation", () => {
     }).pipe(Effect.scoped),
   );
 
+  it.live(
+    "a server that ends at the first era's opening is met in the other era by the next connect, one start each",
+    () =>
+      Effect.gen(function* () {
+        const store = memory();
+        const { plugin, diary } = scripted({ now: { initialize: "exit", discover: discovered } });
+        const runtime = yield* runtimeOver(plugin, store);
+        yield* Effect.flip(eraOf(runtime));
+        expect(store.kept.size).toBe(0);
+        // The circuit, 1 ms here.
+        yield* Effect.sleep(20);
+        expect(yield* eraOf(runtime)).toBe("modern");
+        expect(diary).toEqual(["open", "initialize", "close", "open", "server/discover"]);
+        expect(store.kept.get("scripted:server")?.era).toBe("modern");
+      }).pipe(Effect.scoped),
+  );
+
+  it.live("a server that always ends is started once by each connect, and asked in turn", () =>
+    Effect.gen(function* () {
+      const { plugin, diary } = scripted({ now: { initialize: "exit", discover: "exit" } });
+      const runtime = yield* runtimeOver(plugin);
+      for (let i = 0; i < 4; i++) {
+        yield* Effect.flip(eraOf(runtime));
+        yield* Effect.sleep(20);
+      }
+      expect(diary.filter((line) => line !== "close")).toEqual(
+        ["initialize", "server/discover", "initialize", "server/discover"].flatMap((question) => ["open", question]),
+      );
+    }).pipe(Effect.scoped),
+  );
+
+  it.live("a legacy server that ended once, for reasons of its own, is met on its one connection all the same", () =>
+    Effect.gen(function* () {
+      const scripts: { now: Script } = { now: { initialize: "exit", discover: unknown } };
+      const { plugin, diary } = scripted(scripts);
+      const runtime = yield* runtimeOver(plugin);
+      yield* Effect.flip(eraOf(runtime));
+      scripts.now = legacyServer;
+      yield* Effect.sleep(20);
+      expect(yield* eraOf(runtime)).toBe("legacy");
+      expect(diary.slice(3)).toEqual(["open", "server/discover", "initialize"]);
+    }).pipe(Effect.scoped),
+  );
+
   it.live("a pinned era is spoken or fails: by the endpoint, which wins, or by the setting", () =>
     Effect.gen(function* () {
       const { plugin, diary } = scripted({ now: bothServer });

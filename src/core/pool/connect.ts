@@ -24,7 +24,7 @@ import { type Credential, endpointName, type Era, type McpEndpoint } from "../en
 import { type AcquireError, ConnectFailed, type ConnectPhase, InvalidEndpoint, type McpError } from "../errors.ts";
 import { tokenStore } from "../ports.ts";
 import type { McpSettings } from "../settings.ts";
-import { enginesFor, negotiate, startedOnce, type Verdicts } from "./negotiation.ts";
+import { endedAtOpening, enginesFor, negotiate, startedOnce, type Verdicts } from "./negotiation.ts";
 
 /** What the runtime has installed that a connection needs. */
 export interface ConnectDeps {
@@ -184,7 +184,13 @@ export const connect = (
         engines.map((engine) => ({ era: engine.era, open: openSession(engine, shared) })),
         // A login takes a person's time, and says nothing about the server's patience.
         credentialOf(endpoint) ? settings.connectTimeout : settings.connectTimeout / 2,
-      ).pipe(Effect.tapError(() => (remembered ? deps.verdicts.drop(endpoint.endpointId) : Effect.void)));
+      ).pipe(
+        Effect.tapError((error) => {
+          if (remembered) return deps.verdicts.drop(endpoint.endpointId);
+          if (engines[1] && endedAtOpening(error)) deps.verdicts.suspect(endpoint.endpointId, engines[1].era);
+          return Effect.void;
+        }),
+      );
       if (engines.length > 1) yield* deps.verdicts.keep(endpoint.endpointId, session.era);
       client = yield* makeClient({
         endpoint,

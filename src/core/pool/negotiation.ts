@@ -7,12 +7,15 @@ import * as Effect from "effect/Effect";
 import { type Answer, lift } from "../answer.ts";
 import type { EraVerdict, McpTransport, ProtocolEngine, TransportPlugin, VerdictStore } from "../contracts.ts";
 import type { Era, McpEndpoint } from "../endpoint.ts";
-import { ConnectFailed, HttpFailed, InvalidEndpoint, type McpError, ProtocolError } from "../errors.ts";
+import { ConnectFailed, ConnectionLost, HttpFailed, InvalidEndpoint, type McpError, ProtocolError } from "../errors.ts";
 
 /** A verdict is asked for anew after this, ms: an upgraded server still answers `initialize`, so nothing else would tell. */
 const VERDICT_AGE = 24 * 60 * 60 * 1000;
 /** Verdicts kept in memory: hosts whose tokens or users change see ever new endpoints. */
 const VERDICTS_MAX = 1000;
+
+/** Endpoints that may be under suspicion at once: a host may have ever new ones. */
+const suspicionsMax = 1_000;
 
 /** What was learnt about endpoints, by their id. */
 export interface Verdicts {
@@ -21,6 +24,8 @@ export interface Verdicts {
   readonly keep: (endpointId: string, era: Era) => Effect.Effect<void>;
   /** Forgets what proved wrong. */
   readonly drop: (endpointId: string) => Effect.Effect<void>;
+  /** Lets the next connect try this era first. No verdict, and not stored. */
+  readonly suspect: (endpointId: string, era: Era) => void;
 }
 
 const quietly = <A>(verb: () => Answer<A>): Effect.Effect<A | undefined> =>
@@ -29,15 +34,23 @@ const quietly = <A>(verb: () => Answer<A>): Effect.Effect<A | undefined> =>
 /** Keeps verdicts in memory, and in the store where the host has one. A store that fails is as good as none. */
 export const makeVerdicts = (store: VerdictStore): Verdicts => {
   const known = new Map<string, EraVerdict>();
+  const suspected = new Map<string, Era>();
   return {
+    suspect: (id, era) => {
+      if (suspected.size >= suspicionsMax) suspected.clear();
+      suspected.set(id, era);
+    },
     recall: (id) =>
       Effect.gen(function* () {
+        const suspicion = suspected.get(id);
+        if (suspicion) return suspicion;
         const verdict = known.get(id) ?? (yield* quietly(() => store.load(id)));
         const now = yield* Clock.currentTimeMillis;
         return verdict && now - verdict.at < VERDICT_AGE ? verdict.era : undefined;
       }),
     keep: (id, era) =>
       Effect.gen(function* () {
+        suspected.delete(id);
         const before = known.get(id);
         const at = yield* Clock.currentTimeMillis;
         if (before?.era === era && at - before.at < VERDICT_AGE) return;
@@ -48,6 +61,7 @@ export const makeVerdicts = (store: VerdictStore): Verdicts => {
         yield* quietly(() => store.save(id, { era, at }));
       }),
     drop: (id) => {
+      suspected.delete(id);
       known.delete(id);
       return Effect.asVoid(quietly(() => store.remove(id)));
     },
@@ -84,6 +98,15 @@ export const refusesEra = (error: McpError, era: Era): boolean => {
   if (error.phase === "negotiate") return true;
   return error.phase === "handshake" && error.cause instanceof ProtocolError && deniesEra(error.cause, era);
 };
+
+/**
+ * Pure. Whether the server ended when it was asked. It may have crashed for reasons of its
+ * own, so nothing else is tried with a second process at once: that would start a server
+ * that always crashes twice for each connect. But it may also be one that ends at what it
+ * does not know, so the next connect asks in the other era first.
+ */
+export const endedAtOpening = (error: McpError): boolean =>
+  error instanceof ConnectFailed && error.phase === "handshake" && error.cause instanceof ConnectionLost;
 
 /** The engines to try, in order. More than one only under `auto`. */
 export const enginesFor = (
