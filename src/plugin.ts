@@ -4,6 +4,7 @@ export { lift } from "./core/answer.ts";
 export { type ArtifactClass, artifactType } from "./core/artifact/alias.ts";
 export { Artifact, ListArtifact, typeAlias } from "./core/artifact/artifact.ts";
 export type * from "./core/contracts.ts";
+export type { PinnedDefinition, PinnedField } from "./core/pinning/fingerprint.ts";
 export * from "./core/endpoint.ts";
 export * from "./core/errors.ts";
 export type { McpEvent } from "./core/events.ts";
