@@ -63,7 +63,7 @@ export const makeCalls = (deps: CallDeps): Calls => {
       Effect.flatMap(checks.arguments(provider, input), (args) =>
         Effect.flatMap(
           Effect.catchTag(attempt(provider, args, options), "ConnectionLost", (lost) =>
-            mayRepeat(lost, provider) ? attempt(provider, args, options) : Effect.fail(lost),
+            mayRepeat(lost, provider) ? again(lost, attempt(provider, args, options)) : Effect.fail(lost),
           ),
           (raw) => answer(provider, raw, options),
         ),
@@ -92,6 +92,10 @@ export const makeCalls = (deps: CallDeps): Calls => {
     const hints = provider.raw.annotations;
     return deps.resend === "annotated" && (hints?.["readOnlyHint"] === true || hints?.["idempotentHint"] === true);
   };
+
+  /** A call that may have run has to say so, also when it could not be sent again. */
+  const again = <A>(lost: ConnectionLost, second: Effect.Effect<A, CallError>): Effect.Effect<A, CallError> =>
+    lost.outcome === "not-sent" ? second : Effect.mapError(second, (error) => (wasNotSent(error) ? lost : error));
 
   /** Checked against the output schema (OutputInvalid), then made into what the caller gets. */
   const answer = (
@@ -146,6 +150,11 @@ export const makeCalls = (deps: CallDeps): Calls => {
       ),
   };
 };
+
+const wasNotSent = (error: CallError): boolean =>
+  error._tag === "ConnectionLost"
+    ? error.outcome === "not-sent"
+    : ["CircuitOpen", "ConnectFailed", "Overloaded", "RuntimeClosed"].includes(error._tag);
 
 const outcomeOf = (
   exit: Exit.Exit<McpToolResult, unknown>,

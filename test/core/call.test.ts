@@ -163,6 +163,30 @@ describe("one tool call", () => {
     }),
   );
 
+  const lostOnce = (then: (endpoint: ScriptedEndpoint) => void) =>
+    Effect.gen(function* () {
+      const runtime = yield* runtimeWith({ resend: "annotated" });
+      const endpoint = yield* attached(runtime, "s", [
+        { name: "put", inputSchema: { type: "object" }, annotations: { idempotentHint: true } },
+      ]);
+      const call = yield* Effect.forkChild(Effect.flip(runtime.callTool({ tool: "s__put" })));
+      yield* settle;
+      const lost = new ConnectionLost({ server: "s", outcome: "unknown", reason: "dropped" });
+      endpoint.calls[0]!.fail(lost);
+      then(endpoint);
+      yield* settle;
+      endpoint.calls[1]?.fail(new ConnectionLost({ server: "s", outcome: "not-sent", reason: "gone" }));
+      expect(yield* Fiber.join(call)).toBe(lost);
+      return endpoint.calls.length;
+    });
+
+  it.effect("a call that may have run says so, also when it could not be sent again", () =>
+    Effect.gen(function* () {
+      expect(yield* lostOnce((endpoint) => endpoint.die())).toBe(1);
+      expect(yield* lostOnce(() => {})).toBe(2);
+    }),
+  );
+
   it.effect("C-081: a request that was never sent is sent on a fresh connection; a tool error never is", () =>
     Effect.gen(function* () {
       const runtime = yield* runtimeWith();
