@@ -76,7 +76,10 @@ export interface McpClient {
     params?: Readonly<Record<string, unknown>>,
     options?: RequestOptions,
   ) => Request<unknown>;
-  /** Calls `listener` for every notification of the server; answers the way to stop. */
+  /**
+   * Calls `listener` for every notification of the server; answers the way to stop. Until
+   * then it is called as long as the connection lives, whoever uses it.
+   */
   readonly onNotification: (listener: NotificationListener) => () => void;
 }
 

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import type { CallOptions } from "./adapter.ts";
 import { makeAdmission } from "./admission/admission.ts";
-import { admitted } from "./admitted-client.ts";
+import { borrowed } from "./borrowed-client.ts";
 import { makeSchemaChecks } from "./arguments.ts";
 import type { Artifact } from "./artifact/artifact.ts";
 import { type Builtins, install, type InstallOptions } from "./bridge.ts";
@@ -67,7 +67,12 @@ export interface McpRuntime extends Pick<ConnectorRegistry, "attach" | "detach" 
    */
   readonly tools: (options?: ToolsOptions) => Effect.Effect<ReadonlyArray<ToolDefinition>>;
   readonly callTool: (call: ToolCall, options?: CallOptions) => Effect.Effect<McpToolResult, CallError | ToolFailed>;
-  /** Borrows the shared client of an endpoint for the scope, attached or not. Its calls pass admission. */
+  /**
+   * Borrows the shared client of an endpoint for the scope, attached or not. Its calls pass
+   * admission. While it is borrowed it is not put to sleep, so resource subscriptions go on;
+   * they end with the scope. When the connection is lost (`isConnected`, event
+   * `disconnected`), borrow anew and subscribe again.
+   */
   readonly client: (endpoint: McpEndpoint) => Effect.Effect<McpClient, AcquireError, Scope.Scope>;
   /**
    * What a model reads of a result, within a budget in bytes (default 8 KiB). What is cut
@@ -176,7 +181,7 @@ export const makeRuntime = (
         Effect.suspend(() => {
           const fault = registry.check("client", endpoint);
           if (fault) return Effect.fail(fault);
-          return Effect.map(pool.borrow(endpoint), (client) => admitted(client, admission));
+          return Effect.flatMap(pool.borrow(endpoint), (client) => borrowed(client, admission));
         }),
       presentError: (error) => installed(Ports.errorPresenter).present(error),
       loadEndpoints: (source, kind = "mcp-json") =>

@@ -16,6 +16,8 @@ interface Subscription {
   readonly listeners: Set<Updated>;
   /** Borrowed as long as somebody listens, so that the server is not put to sleep. */
   client: Promise<PromiseClient>;
+  /** Stops hearing the connection, which others may go on using. */
+  deafen: () => void;
   endpointId: string | undefined;
   /** Ends the wait before the next attempt. */
   retry: (() => void) | undefined;
@@ -47,13 +49,14 @@ export const makeSubscriptions = (
     const { endpoint } = await ownerOf(uri);
     subscription.endpointId = endpoint.endpointId;
     const client = await runtime.client(endpoint);
-    client.onNotification((method, params) => {
+    subscription.deafen = client.onNotification((method, params) => {
       if (method !== "notifications/resources/updated" || params["uri"] !== uri) return;
       // What the server said about its own connection with us is not for clients.
       const { _meta, ...told } = params;
       for (const listener of subscription.listeners) listener(told);
     });
     await client.subscribeResource(uri).catch(async (cause: unknown) => {
+      subscription.deafen();
       await client.close();
       throw cause;
     });
@@ -96,6 +99,7 @@ export const makeSubscriptions = (
     open.delete(uri);
     subscription.retry?.();
     const client = await subscription.client;
+    subscription.deafen();
     await client.unsubscribeResource(uri).finally(() => client.close());
     return {};
   };
@@ -107,6 +111,7 @@ export const makeSubscriptions = (
       const subscription: Subscription = known ?? {
         listeners: new Set(),
         client: new Promise(() => {}),
+        deafen: () => {},
         endpointId: undefined,
         retry: undefined,
       };
