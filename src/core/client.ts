@@ -34,8 +34,8 @@ export type { ListKind, RequestOptions };
 
 type Request<A> = Effect.Effect<A, RequestError>;
 
-/** Verbs fail with `RequestError`s; interrupting one cancels it on the server. */
-export interface McpClient {
+/** What a client says of itself and its server. */
+export interface ClientFacts {
   readonly endpoint: McpEndpoint;
   readonly era: Era;
   readonly protocolVersion: string;
@@ -48,7 +48,10 @@ export interface McpClient {
   /** What one call needs of the gates. */
   readonly demand: Demand;
   readonly pid: number | undefined;
+}
 
+/** Verbs fail with `RequestError`s; interrupting one cancels it on the server. */
+export interface McpClient extends ClientFacts {
   readonly listTools: () => Request<ReadonlyArray<McpTool>>;
   readonly listResources: () => Request<ReadonlyArray<Listing>>;
   readonly listResourceTemplates: () => Request<ReadonlyArray<Listing>>;

@@ -8,12 +8,12 @@ import type { Artifact } from "./artifact/artifact.ts";
 import type { Builtins } from "./bridge.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolDefinition } from "./catalog.ts";
-import type { Listing, McpClient, McpTool, NotificationListener, RequestOptions } from "./client.ts";
+import type { ClientFacts, Listing, McpClient, McpTool, NotificationListener, RequestOptions } from "./client.ts";
 import type { ConnectorStatus, McpConnector } from "./connector.ts";
 import type { AttachOptions } from "./connector-registry.ts";
-import type { Demand, Implementation, LoadedEndpoint, LoggingLevel, ServerCapabilities } from "./contracts.ts";
+import type { LoadedEndpoint, LoggingLevel } from "./contracts.ts";
 import { makeEdge, type Run } from "./edge.ts";
-import type { Era, McpEndpoint } from "./endpoint.ts";
+import type { McpEndpoint } from "./endpoint.ts";
 import type { HealthSnapshot } from "./health.ts";
 import type { QuarantinedTool } from "./pinning/quarantine.ts";
 import type { Provider, SkippedTool } from "./provider.ts";
@@ -31,17 +31,7 @@ export type PromiseCallOptions = CallOptions & Signalled;
 type Arguments = Readonly<Record<string, unknown>>;
 
 /** `McpClient` in promises; `close()` gives it back to the pool. */
-export interface PromiseClient extends AsyncDisposable {
-  readonly endpoint: McpEndpoint;
-  readonly era: Era;
-  readonly protocolVersion: string;
-  readonly serverInfo: Implementation;
-  readonly capabilities: ServerCapabilities;
-  readonly instructions: string | undefined;
-  readonly isConnected: boolean;
-  readonly limiter: string | undefined;
-  readonly demand: Demand;
-  readonly pid: number | undefined;
+export interface PromiseClient extends ClientFacts, AsyncDisposable {
   readonly listTools: (options?: Signalled) => Promise<ReadonlyArray<McpTool>>;
   readonly listResources: (options?: Signalled) => Promise<ReadonlyArray<Listing>>;
   readonly listResourceTemplates: (options?: Signalled) => Promise<ReadonlyArray<Listing>>;
