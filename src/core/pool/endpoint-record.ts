@@ -112,7 +112,8 @@ export const makeRecords = (deps: {
     of: (endpoint) => {
       const known = records.get(endpoint.endpointId);
       if (known) return known;
-      for (const record of [...resting]) forget(record);
+      // A copy: those that still rest are added again.
+      for (const record of Array.from(resting)) forget(record);
       const plugin = findTransport(deps.transports, endpoint);
       if (plugin instanceof InvalidEndpoint) return plugin;
       const record = makeRecord(endpoint, plugin, plugin.gates?.(endpoint, deps.settings) ?? [], owners);
