@@ -94,13 +94,14 @@ export const makeRecords = (deps: {
   const resting = new Set<EndpointRecord>();
 
   const forget: EndpointRecords["forget"] = (record) => {
-    resting.delete(record);
     const busy = record.lease || record.connecting > 0 || record.waiting > 0 || record.connectors > 0;
-    if (busy || records.get(record.endpointId) !== record) return;
-    if (record.brokenUntil > deps.now()) {
+    const unused = !busy && records.get(record.endpointId) === record;
+    if (unused && record.brokenUntil > deps.now()) {
       resting.add(record);
       return;
     }
+    resting.delete(record);
+    if (!unused) return;
     records.delete(record.endpointId);
     if (record.limiter) {
       deps.admission.dropGate(record.limiter);
