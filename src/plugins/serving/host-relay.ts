@@ -5,7 +5,8 @@
  * The rule: a server's question does not say to which call it belongs, and one server
  * serves many clients. It goes to the client whose call that server is running; when
  * calls of two or more clients are running on it, or none, the question is refused, so
- * that no client is ever asked on behalf of another. Log messages go the same way. Roots are not offered: each client
+ * that no client is ever asked on behalf of another. Calls that may be of different
+ * clients count as such. Log messages go the same way. Roots are not offered: each client
  * has its own, and the server is shared.
  */
 import type { ElicitResult, CreateMessageResult, HostHandlers, HostRequestContext } from "../../core/contracts.ts";

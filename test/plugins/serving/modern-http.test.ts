@@ -212,6 +212,22 @@ describe("clients of 2026-07-28 over HTTP", () => {
     await until("both are forgotten", () => served.gateway.clients() === 0);
   });
 
+  it("one client's flood leaves another its places, told apart by what they say of themselves", async () => {
+    await using served = await listening({ settings: { stdioEndpointMax: 2 } });
+    await attach(served.gateway, "busy", { on: { "tools/call": [{ delay: 30 }, { reply: { content: [] } }] } });
+    await using greedy = await modernAgent(served.url, {}, undefined, "greedy");
+    await using modest = await modernAgent(served.url, {}, undefined, "modest");
+    await modest.client.listTools();
+    const call = { name: "busy__echo" };
+    let left = 60;
+    const flood = Array.from({ length: left }, () => greedy.client.callTool(call).then(() => left--));
+    await until("the flood runs", () => left < 58);
+    await modest.client.callTool(call);
+    await modest.client.callTool(call);
+    expect(left).toBeGreaterThan(30);
+    await Promise.all(flood);
+  });
+
   it("bad input gets the refusals of the revision, and leaves nothing behind", async () => {
     await using served = await listening({}, { bodyMax: 2_000, sessionLost: 100 });
     const { url } = served;
