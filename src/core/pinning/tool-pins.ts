@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { lift } from "../answer.ts";
+import { isRecord } from "../artifact/json.ts";
 import type { PinStore, ToolPin } from "../contracts.ts";
 import { PluginFailed } from "../errors.ts";
 import { changedFields, definitionOf, fingerprint, type PinnedDefinition } from "./fingerprint.ts";
@@ -42,7 +43,7 @@ export interface ToolPins {
 const byTool = (kept: unknown): Pins | undefined | PluginFailed => {
   if (kept === undefined) return undefined;
   const usable = (pin: Partial<ToolPin> | null): boolean =>
-    typeof pin?.tool === "string" && typeof pin.digest === "string" && typeof pin.definition === "object";
+    typeof pin?.tool === "string" && typeof pin.digest === "string" && isRecord(pin.definition);
   if (Array.isArray(kept) && kept.every(usable))
     return new Map((kept as ReadonlyArray<ToolPin>).map((pin) => [pin.tool, pin]));
   return new PluginFailed({ plugin: "pinStore", reason: "it answers something else than pins" });

@@ -452,6 +452,8 @@ describe("a pin store that fails", () => {
   it.effect.each([
     ["no list", 7 as never],
     ["no pins", [{ tool: 1 }] as never],
+    ["without a definition", [{ tool: "a", digest: "d", definition: null }] as never],
+    ["with a list for a definition", [{ tool: "a", digest: "d", definition: [] }] as never],
     ["null", null as never],
   ])("to answer pins, %s, counts as one that fails to load", ([, answer]) =>
     Effect.gen(function* () {
