@@ -143,7 +143,8 @@ export const requestToken = (
       return yield* unusable("its answer holds no usable access_token");
     const type = document["token_type"] ?? "Bearer";
     const wanted = grant.binding ? "dpop" : "bearer";
-    if (typeof type !== "string" || type.toLowerCase() !== wanted) return yield* unusable(`its token is not of the type ${wanted}`);
+    if (typeof type !== "string" || type.toLowerCase() !== wanted)
+      return yield* unusable(`its token is not of the type ${wanted}`);
 
     const stated = lifetimeOf(document["expires_in"]);
     const lifetime = stated ?? (yield* Effect.promise(() => lifetimeOfJwt(token, asked)));
