@@ -1,7 +1,7 @@
 /**
  * A server of a legacy revision, over stdio, that asks its host in the middle of its work.
  * Tools: `once` (a name), `twice` (one after the other), `both` (a form and a sampling at
- * once), `page` (a URL). The prompt `who` and the resource `who:///` ask too. Each says on
+ * once), `page` (a URL), `hurried` (a name, given up after 50 ms). The prompt `who` and the resource `who:///` ask too. Each says on
  * stderr, as a line of JSON, that its question failed.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -22,9 +22,9 @@ const server = new Server(
 
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
 
-const askName = async (message: string): Promise<string> => {
+const askName = async (message: string, timeout = 60_000): Promise<string> => {
   const properties = { name: { type: "string" as const } };
-  const answer = await server.elicitInput({ message, requestedSchema: { type: "object", properties } });
+  const answer = await server.elicitInput({ message, requestedSchema: { type: "object", properties } }, { timeout });
   return answer.action === "accept" ? String(answer.content?.["name"]) : answer.action;
 };
 
@@ -49,6 +49,7 @@ const tools: Readonly<Record<string, () => Promise<string>>> = {
   twice: async () => `${await askName("First?")} ${await askName("Second?")}`,
   both: async () => (await Promise.all([askName("Your name?"), sample()])).join(" "),
   page: openPage,
+  hurried: () => askName("Quick?", 50),
 };
 
 server.setRequestHandler(ListToolsRequestSchema, () => ({

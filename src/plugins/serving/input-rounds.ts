@@ -21,6 +21,15 @@ export interface Round {
   /** Undefined when the client wants to hear of none. */
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly log: (params: Wire) => void;
+  /** Notes that the client is at work; answers how to end that. */
+  readonly hold: () => () => void;
+}
+
+/** A call between two rounds. */
+interface Suspended {
+  readonly call: Call;
+  /** The client comes back, or nobody waits for it any more. */
+  readonly end: () => void;
 }
 
 interface Question {
@@ -75,7 +84,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /** `patience` is how long a call waits for its next round, ms. */
 export const makeInputRounds = (patience: number): InputRounds => {
-  const waiting = new Map<string, { readonly call: Call; readonly timer: ReturnType<typeof setTimeout> }>();
+  const waiting = new Map<string, Suspended>();
   const calls = new Set<Call>();
 
   const start = (first: Round, asker: object, begin: (exchange: Exchange) => Promise<Wire>): Call => {
@@ -124,7 +133,11 @@ export const makeInputRounds = (patience: number): InputRounds => {
       onQuestion: () => {},
     };
     calls.add(call);
-    const work = begin(exchange).finally(() => calls.delete(call));
+    const release = first.hold();
+    const work = begin(exchange).finally(() => {
+      calls.delete(call);
+      release();
+    });
     call.result = Promise.race([refused, work]);
     // Between two rounds nobody hears of a failure; the next one will.
     call.result.catch(() => {});
@@ -136,8 +149,7 @@ export const makeInputRounds = (patience: number): InputRounds => {
     const found = waiting.get(state);
     if (!found || found.call.client !== round.client || found.call.key !== keyOf(round))
       throw rpcError(-32602, "Invalid or expired requestState", { reason: "invalid_request_state" });
-    waiting.delete(state);
-    clearTimeout(found.timer);
+    found.end();
     const { call } = found;
     for (const [key, { method, resolve }] of call.questions) {
       const answer = round.responses[key];
@@ -154,13 +166,20 @@ export const makeInputRounds = (patience: number): InputRounds => {
     await pause(gathering);
   };
 
-  const suspend = (call: Call): Wire => {
+  const suspend = (call: Call, { hold }: Round): Wire => {
     const requestState = crypto.randomUUID();
-    const giveUp = (): void => {
-      waiting.delete(requestState);
+    const timer = setTimeout(() => {
+      end();
       call.cancelled.abort(new Error("the client did not come back with an answer"));
+    }, patience);
+    // A client that were forgotten could not fetch what came of the call meanwhile.
+    const release = hold();
+    const end = (): void => {
+      waiting.delete(requestState);
+      clearTimeout(timer);
+      release();
     };
-    waiting.set(requestState, { call, timer: setTimeout(giveUp, patience) });
+    waiting.set(requestState, { call, end });
     const inputRequests = Object.fromEntries(
       Array.from(call.questions, ([key, { method, params }]) => {
         // Its tokens belong to the server's own connection.
@@ -183,7 +202,7 @@ export const makeInputRounds = (patience: number): InputRounds => {
         for (;;) {
           const result = await Promise.race([call.result, asked(call)]);
           if (result !== undefined) return result;
-          if (call.questions.size > 0) return suspend(call);
+          if (call.questions.size > 0) return suspend(call, round);
         }
       } finally {
         call.round = undefined;
@@ -191,11 +210,8 @@ export const makeInputRounds = (patience: number): InputRounds => {
       }
     },
     leave: (client) => {
-      for (const [state, { call, timer }] of waiting) {
-        if (client !== undefined && call.client !== client) continue;
-        waiting.delete(state);
-        clearTimeout(timer);
-      }
+      for (const { call, end } of Array.from(waiting.values()))
+        if (client === undefined || call.client === client) end();
       for (const call of calls)
         if (client === undefined || call.client === client) call.cancelled.abort(new Error("the client is gone"));
     },

@@ -29,13 +29,9 @@ export const openModernConnection = (deps: ModernConnectionDeps, transport: Tran
     client,
     // All that comes over the connection is of one client.
     asker: () => client,
-    during: async (call) => {
+    hold: () => {
       busy++;
-      try {
-        return await call();
-      } finally {
-        busy--;
-      }
+      return () => void busy--;
     },
   };
 

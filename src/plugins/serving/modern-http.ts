@@ -44,9 +44,9 @@ export const makeModernHttp = (deps: ModernHttpDeps, options: ModernHttpOptions)
     client,
     // Two processes may introduce themselves alike, and none may be asked for the other.
     asker: () => ({}),
-    during: (call) => {
+    hold: () => {
       clients.hold(client);
-      return call().finally(() => clients.release(client));
+      return () => clients.release(client);
     },
   });
 

@@ -29,8 +29,8 @@ export interface Caller {
   readonly client: object;
   /** Who may be asked while a call runs; a new one for each call where calls may be of different clients. */
   readonly asker: () => object;
-  /** Notes that the client is at work until the call ends, between its rounds too. */
-  readonly during: <A>(call: () => Promise<A>) => Promise<A>;
+  /** Notes that the client is at work; answers how to end that. */
+  readonly hold: () => () => void;
 }
 
 type Params = Readonly<Record<string, unknown>>;
@@ -88,8 +88,9 @@ export const makeModernServer = (deps: ModernServerDeps, caller: Caller): Server
       signal: mcpReq.signal,
       onProgress: progressOf(context),
       log: logOf(context),
+      hold: caller.hold,
     };
-    return rounds.serve(round, caller.asker(), (exchange) => caller.during(() => serve(method, params, exchange)));
+    return rounds.serve(round, caller.asker(), (exchange) => serve(method, params, exchange));
   };
 
   const answer = async (method: string, params: Params, context: ServerContext): Promise<Wire> => {

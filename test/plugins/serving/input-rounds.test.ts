@@ -137,6 +137,29 @@ describe("what servers ask during a call", () => {
     expect(textOf((await call(served.url, "once", { requestState, inputResponses })).answer.result)).toBe("Di");
   });
 
+  it("what came of a call waits for its client, also when the server has given up its question", async () => {
+    const gateway = await createGateway();
+    await using _ = { [Symbol.asyncDispose]: gateway.close };
+    await gateway.runtime.attach("asks", new StdioEndpoint({ name: "asks", command: nodeBinary, args: [server] }));
+    const { url, port } = await gateway.listen({ sessionLost: 100 });
+    const { requestState } = (await call(url, "hurried")).answer.result;
+    let stopped = false;
+    await until("the server has answered", () => {
+      void running({ gateway, url, port, [Symbol.asyncDispose]: gateway.close }).then((still) => (stopped = !still));
+      return stopped;
+    });
+    const other = { "io.modelcontextprotocol/clientInfo": { name: "other", version: "1" } };
+    await post(url, "tools/list", { _meta: envelope(able, other) });
+    await until("a client that came later is forgotten", () => gateway.clients() < 2);
+    const { result } = (await call(url, "hurried", { requestState })).answer;
+    expect([result?.resultType, result?.isError, textOf(result)]).toEqual([
+      "complete",
+      true,
+      expect.stringContaining("timed out"),
+    ]);
+    await until("it is forgotten too", () => gateway.clients() === 0);
+  });
+
   it("a client that does not come back loses the call, and the server its question", async () => {
     await using served = await asking({ serve: { inputPatience: 50 } });
     const { requestState } = (await call(served.url, "once")).answer.result;
