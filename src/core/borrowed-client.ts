@@ -39,13 +39,14 @@ export const borrowed = (client: LiveClient, admission: Admission): Effect.Effec
     getPrompt: (...args: Parameters<McpClient["getPrompt"]>) => granted(client.getPrompt(...args)),
     complete: (...args: Parameters<McpClient["complete"]>) => granted(client.complete(...args)),
     subscribeResource: (...args: Parameters<McpClient["subscribeResource"]>) =>
-      Effect.tap(client.subscribeResource(...args), () =>
-        Effect.sync(() => {
-          const [uri] = args;
-          if (!own.has(uri)) counts.set(uri, (counts.get(uri) ?? 0) + 1);
-          own.add(uri);
-        }),
-      ),
+      Effect.suspend(() => {
+        const [uri] = args;
+        if (own.has(uri)) return client.subscribeResource(...args);
+        // Counted before it is made: whoever ends its own meanwhile must not end this one at the server.
+        counts.set(uri, (counts.get(uri) ?? 0) + 1);
+        own.add(uri);
+        return Effect.onError(client.subscribeResource(...args), () => Effect.sync(() => void release(uri)));
+      }),
     unsubscribeResource: (...args: Parameters<McpClient["unsubscribeResource"]>) =>
       Effect.suspend(() => (release(args[0]) ? client.unsubscribeResource(...args) : Effect.succeed({}))),
   });

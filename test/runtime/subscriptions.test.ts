@@ -15,6 +15,8 @@ const other = "file:///b.txt";
 /** A runtime with a short idle time, and a server that keeps a diary of its subscriptions. */
 const world = async () => {
   const diary: Array<string> = [];
+  /** While there is one, the server answers no subscription before it is let. */
+  let gate: Array<() => void> | undefined;
   const events: Array<McpEvent> = [];
   let server: Server | undefined;
   const connect = (transport: Parameters<Server["connect"]>[0]): Promise<void> => {
@@ -25,7 +27,7 @@ const world = async () => {
     own.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [] }));
     own.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
       diary.push(`+ ${params.uri}`);
-      return {};
+      return gate ? new Promise<{}>((resolve) => gate!.push(() => resolve({}))) : {};
     });
     own.setRequestHandler(UnsubscribeRequestSchema, ({ params }) => {
       diary.push(`- ${params.uri}`);
@@ -41,6 +43,8 @@ const world = async () => {
   return {
     runtime,
     diary,
+    /** Answers of the server that are held from now on; each is given by its call. */
+    holdAnswers: (): ReadonlyArray<() => void> => (gate = []),
     open: () => runtime.client(endpoint),
     evicted: () => events.filter(({ type }) => type === "evicted").length,
     update: (of: string) => server!.sendResourceUpdated({ uri: of }),
@@ -86,5 +90,33 @@ describe("resource subscriptions", () => {
     await two.unsubscribeResource(uri);
     expect(files.diary.filter((line) => line === `- ${uri}`)).toHaveLength(1);
     await two.close();
+  });
+
+  it("of one borrower that ends does not end that of another which is just being made", async () => {
+    await using files = await world();
+    const [one, two] = await Promise.all([files.open(), files.open()]);
+    const answers = files.holdAnswers();
+    const [first, second] = [one.subscribeResource(uri), two.subscribeResource(uri)];
+    await until("the server knows of both", () => answers.length === 2);
+    answers[0]!();
+    await first;
+    await one.unsubscribeResource(uri);
+    answers[1]!();
+    await second;
+    expect(files.diary).toEqual([`+ ${uri}`, `+ ${uri}`]);
+    await two.unsubscribeResource(uri);
+    expect(files.diary.at(-1)).toBe(`- ${uri}`);
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  it("that fail count for nobody, and keep none at the server", async () => {
+    await using files = await world();
+    const [one, two] = await Promise.all([files.open(), files.open()]);
+    await one.subscribeResource(uri);
+    files.holdAnswers();
+    await expect(two.subscribeResource(uri, { timeout: 50 })).rejects.toMatchObject({ _tag: "RequestTimeout" });
+    await one.unsubscribeResource(uri);
+    expect(files.diary).toEqual([`+ ${uri}`, `+ ${uri}`, `- ${uri}`]);
+    await Promise.all([one.close(), two.close()]);
   });
 });
