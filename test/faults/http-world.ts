@@ -7,10 +7,11 @@ import type { FaultTransport, FaultWorld } from "./world.ts";
 /**
  * A request answered so was refused and did not run, so it may come again: for want of a
  * token (401, 403), in a session that is over (404, or 400 of servers made after the SDK's
- * samples), in an era that the server has left (404, 405), or elsewhere (redirects).
+ * samples), in an era that the server has left (404, 405), on another connection (421, which
+ * fetch itself does: RFC 9110 section 15.5.20), or elsewhere (redirects).
  */
 const refused = (status: number | undefined): boolean =>
-  status !== undefined && ((status >= 300 && status < 400) || [400, 401, 403, 404, 405].includes(status));
+  status !== undefined && ((status >= 300 && status < 400) || [400, 401, 403, 404, 405, 421].includes(status));
 
 const markerOf = ({ rpc, status }: RecordedRequest): string | undefined =>
   rpc?.method === "tools/call" && !refused(status) ? String(rpc.params?.arguments?.marker) : undefined;
