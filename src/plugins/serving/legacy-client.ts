@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { LoggingLevel, Progress } from "../../core/contracts.ts";
 import { type Exchange, supports } from "./exchange.ts";
-import { isLevel, type LogLevels, passes } from "./log-levels.ts";
+import { defaultLevel, isLevel, type LogLevels, passes } from "./log-levels.ts";
 import type { ServeRequest } from "./served-requests.ts";
 import { introduction, type ServingOptions } from "./served-runtime.ts";
 import type { Subscriptions, Updated } from "./subscriptions.ts";
@@ -20,9 +20,6 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 /** A person may take long to answer; the server's or the client's own patience ends it sooner. */
 const answerTimeout = 60 * 60 * 1000;
-
-/** What a client hears that never said what it wants. */
-const defaultLevel: LoggingLevel = "info";
 
 export interface LegacyClientDeps {
   readonly options: ServingOptions;
@@ -69,7 +66,7 @@ export const makeLegacyClient = (deps: LegacyClientDeps, onClose: () => void): L
   // Its own handler would keep the level to itself.
   server.removeRequestHandler("logging/setLevel");
   const client = {};
-  let level: LoggingLevel = defaultLevel;
+  let level: LoggingLevel | undefined;
   let busy = 0;
 
   const notify = (method: string, params?: Wire): void =>
@@ -88,7 +85,7 @@ export const makeLegacyClient = (deps: LegacyClientDeps, onClose: () => void): L
       return extra.sendRequest(request, ResultSchema, { signal, timeout: answerTimeout });
     },
     log: (params) => {
-      if (passes(params["level"], level)) notify("notifications/message", params);
+      if (passes(params["level"], level ?? defaultLevel)) notify("notifications/message", params);
     },
   });
 
@@ -120,7 +117,8 @@ export const makeLegacyClient = (deps: LegacyClientDeps, onClose: () => void): L
     levels.forget(client);
     onClose();
   };
-  Object.assign(server, { fallbackRequestHandler, onclose } satisfies Partial<Server>);
+  const oninitialized = (): void => levels.want(client, level);
+  Object.assign(server, { fallbackRequestHandler, onclose, oninitialized } satisfies Partial<Server>);
 
   return { connect: (transport) => server.connect(transport), notify, busy: () => busy, close: () => server.close() };
 };

@@ -51,7 +51,8 @@ describe("the log level of a server", () => {
     await two.client.callTool({ name: "levels__echo" });
     await until("two heard", () => heard.length === 5);
     expect(heard.splice(0)).toEqual(["one: warning", "one: error", "two: debug", "two: warning", "two: error"]);
-    expect(levelsOf("levels")).toEqual(["error", "debug"]);
+    // The other one has not asked yet, and hears all from info on.
+    expect(levelsOf("levels")).toEqual(["info", "debug"]);
     await two.transport.terminateSession();
     await until("nobody wants so much any more", () => levelsOf("levels").length === 3);
     {
@@ -61,11 +62,36 @@ describe("the log level of a server", () => {
       expect(heard.splice(0)).toEqual(["debug", "warning", "error"]);
     }
     await until("it is forgotten", () => levelsOf("levels").length === 5);
-    expect(levelsOf("levels")).toEqual(["error", "debug", "warning", "debug", "warning"]);
+    expect(levelsOf("levels")).toEqual(["info", "debug", "warning", "debug", "warning"]);
     await one.client.callTool({ name: "silent__echo" });
     expect(levelsOf("silent")).toEqual([]);
     await expect(one.client.setLoggingLevel("loud" as never)).rejects.toMatchObject({ code: -32602 });
     await two.client.close();
+  });
+
+  it("leaves those that never asked what they hear without asking", async () => {
+    await using served = await listening({}, { sessionLost: 100 });
+    await attach(served.gateway, "quiet", {
+      capabilities: { tools: {}, logging: {} },
+      on: { "logging/setLevel": [{ reply: {} }], "tools/call": [{ echo: true }] },
+    });
+    await using silent = await agent(served.url);
+    const strict = await agent(served.url);
+    await silent.client.callTool({ name: "quiet__echo" });
+    expect(levelsOf("quiet")).toEqual([]);
+    await strict.client.setLoggingLevel("emergency");
+    await silent.client.callTool({ name: "quiet__echo" });
+    expect(levelsOf("quiet")).toEqual(["info"]);
+    // Alone, it has the server for itself; then somebody comes who hears the most without asking.
+    await silent.transport.terminateSession();
+    await until("nobody else is there", () => levelsOf("quiet").length === 2);
+    await using late = await agent(served.url);
+    await late.client.callTool({ name: "quiet__echo" });
+    expect(levelsOf("quiet")).toEqual(["info", "emergency", "info"]);
+    await strict.transport.terminateSession();
+    await strict.client.close();
+    await late.client.callTool({ name: "quiet__echo" });
+    expect(levelsOf("quiet")).toEqual(["info", "emergency", "info"]);
   });
 
   it("is set again, before the next call, when the server comes back", async () => {
