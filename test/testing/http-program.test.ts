@@ -264,6 +264,27 @@ describe("HTTP", () => {
   });
 });
 
+it("many floods into one stream that nobody reads wait without a warning", async () => {
+  const warnings: Array<Error> = [];
+  const listener = (warning: Error) => void warnings.push(warning);
+  process.on("warning", listener);
+  await withServer(
+    { kind: "sse", on: { "tools/call": [{ repeat: 1e9, steps: [{ raw: "x".repeat(100_000) }] }] } },
+    async (server) => {
+      const stream = await get(server.url);
+      await expect.poll(() => server.streams.size).toBe(1);
+      const [session] = server.streams.keys();
+      const to = `${server.origin}/message?sessionId=${session}`;
+      const sent = Array.from({ length: 20 }, (_, id) => fetch(to, { method: "POST", body: JSON.stringify(call(id)) }));
+      for (const accepted of await Promise.all(sent)) expect(accepted.status).toBe(202);
+      await post(server, { id: 99, method: "ping" }, {});
+      await stream.body!.cancel();
+    },
+  );
+  process.off("warning", listener);
+  expect(warnings.filter(({ name }) => name === "MaxListenersExceededWarning")).toEqual([]);
+});
+
 describe("sessions and streams", () => {
   const opening = async (server: ScriptedHttp) => {
     const opened = await post(server, { id: 1, method: "initialize", params: {} });

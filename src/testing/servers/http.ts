@@ -69,6 +69,7 @@ const parse = (body: string): unknown => {
 const writer = (response: Http.ServerResponse): EventWriter => {
   const gone = new Promise<void>((resolve) => response.on("close", resolve));
   const state = { closed: false };
+  let draining: Promise<void> | undefined;
   void gone.then(() => {
     state.closed = true;
   });
@@ -81,9 +82,13 @@ const writer = (response: Http.ServerResponse): EventWriter => {
     },
     event: (event) => write(renderEvent(event)),
     raw: write,
-    drained: async () => {
-      if (!state.closed && response.writableNeedDrain)
-        await Promise.race([gone, new Promise<void>((resolve) => response.once("drain", resolve))]);
+    // One listener for all who wait: many requests may write to one standing stream.
+    drained: () => {
+      if (state.closed || !response.writableNeedDrain) return Promise.resolve();
+      draining ??= Promise.race([gone, new Promise<void>((resolve) => response.once("drain", resolve))]).finally(() => {
+        draining = undefined;
+      });
+      return draining;
     },
     end: () => void response.end(),
     destroy: () => void response.socket?.destroy(),
