@@ -1,8 +1,9 @@
 /** All tools of all attached servers, by the names models see. */
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
+import type { CatalogPolicies } from "./catalog-policies.ts";
 import type { ConnectorState } from "./connector.ts";
-import type { CatalogPolicy, JsonSchema } from "./contracts.ts";
+import type { JsonSchema } from "./contracts.ts";
 import type { ConnectorRegistry } from "./connector-registry.ts";
 import { endpointName } from "./endpoint.ts";
 import { type AcquireError, type RequestError, ToolNotFound, type ToolQuarantined } from "./errors.ts";
@@ -10,7 +11,7 @@ import { digest } from "./identity.ts";
 import { quarantineError } from "./pinning/quarantine.ts";
 import type { HeldTool } from "./pinning/tool-shelf.ts";
 import type { Provider } from "./provider.ts";
-import { exposedName, legalName, toolNameMax } from "./tool-name.ts";
+import { exposedName, toolNameMax } from "./tool-name.ts";
 
 /** A tool as a model is shown it. */
 export interface ToolDefinition {
@@ -53,23 +54,13 @@ export const toDefinition = (name: string, provider: Provider): ToolDefinition =
   };
 };
 
-/** What the policies say of a tool: its name, or undefined when hidden. */
-const decide = (policies: ReadonlyArray<CatalogPolicy>, provider: Provider): string | undefined => {
-  let name = provider.name;
-  for (const policy of policies) {
-    const { handle, description, raw } = provider;
-    const decision = policy.decide({ handle, name: provider.tool, description, annotations: raw.annotations });
-    if (decision === "hide") return undefined;
-    if (typeof decision === "object") name = legalName(decision.rename);
-  }
-  return name;
-};
+type Decide = CatalogPolicies["decide"];
 
 /** Names that several servers claim get a digest of the endpoint id each, so none depends on the order. */
-const named = (policies: ReadonlyArray<CatalogPolicy>, providers: ReadonlyArray<Provider>): Map<string, Provider> => {
+const named = (decide: Decide, providers: ReadonlyArray<Provider>): Map<string, Provider> => {
   const claims = new Map<string, Array<Provider>>();
   for (const provider of providers) {
-    const name = decide(policies, provider);
+    const name = decide(provider);
     if (name !== undefined) claims.set(name, [...(claims.get(name) ?? []), provider]);
   }
   const entries = new Map<string, Provider>();
@@ -89,12 +80,12 @@ interface Index {
 }
 
 /** A tool that changed keeps its claim on its name, so that its neighbours keep theirs; a new one has none yet. */
-const index = (policies: ReadonlyArray<CatalogPolicy>, connectors: ReadonlyArray<ConnectorState>): Index => {
+const index = (decide: Decide, connectors: ReadonlyArray<ConnectorState>): Index => {
   const held = new Map(connectors.flatMap((one) => one.held()).map((tool) => [tool.provider, tool]));
   if (held.size === 0)
     return {
       offered: named(
-        policies,
+        decide,
         connectors.flatMap((connector) => connector.current()),
       ),
       held: new Map(),
@@ -104,12 +95,12 @@ const index = (policies: ReadonlyArray<CatalogPolicy>, connectors: ReadonlyArray
     ...connector.current(),
     ...connector.held().flatMap((tool) => (isNew(tool) ? [] : [tool.provider])),
   ]);
-  const entries = [...named(policies, claimants)];
+  const entries = [...named(decide, claimants)];
   const newcomers = [...held.values()].filter(isNew).map(({ provider }) => provider);
   return {
     offered: new Map(entries.filter(([, provider]) => !held.has(provider))),
     held: new Map(
-      [...named(policies, newcomers), ...entries].flatMap(([name, provider]) => {
+      [...named(decide, newcomers), ...entries].flatMap(([name, provider]) => {
         const tool = held.get(provider);
         return tool ? [[name, tool] as const] : [];
       }),
@@ -127,7 +118,7 @@ const similarity = (a: string, b: string): number => {
 
 const handlePrefix = (handle: string): string => exposedName(handle, "").split("__")[0]!;
 
-export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray<CatalogPolicy>): Catalog => {
+export const makeCatalog = (registry: ConnectorRegistry, decide: Decide): Catalog => {
   let version = -1;
   let known: Index = { offered: new Map(), held: new Map() };
 
@@ -135,7 +126,7 @@ export const makeCatalog = (registry: ConnectorRegistry, policies: ReadonlyArray
   const current = (): Index => {
     if (version !== registry.version()) {
       version = registry.version();
-      known = index(policies, registry.connectors());
+      known = index(decide, registry.connectors());
     }
     return known;
   };

@@ -76,6 +76,8 @@ export interface ConnectorDeps {
   readonly pinStore: PinStore;
   readonly schemaNormalizers: ReadonlyArray<SchemaNormalizer>;
   readonly createAdapter: (provider: Provider) => Effect.Effect<Adapter, AcquireError>;
+  /** Why a policy that failed hides the tool. */
+  readonly policyFault: (provider: Provider) => string | undefined;
   /** The list of tools is another one now. */
   readonly onListed: () => void;
   readonly onDiagnostic: (endpoint: McpEndpoint, message: string) => void;
@@ -128,7 +130,11 @@ export const makeConnector = (deps: ConnectorDeps, handle: string, endpoint: Mcp
       return status;
     },
     get skipped() {
-      return shelf.skipped();
+      const hidden = shelf.offered().flatMap((provider) => {
+        const reason = deps.policyFault(provider);
+        return reason === undefined ? [] : [{ tool: provider.tool, reason }];
+      });
+      return [...shelf.skipped(), ...hidden];
     },
     get quarantine() {
       return shelf.held().map(({ quarantined }) => quarantined);

@@ -334,7 +334,7 @@ export interface CatalogTool {
   readonly annotations: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Keeps, hides or renames a tool in what models see. Policies fold in registration order. */
+/** Keeps, hides or renames a tool in what models see; at once, no promise. Policies fold in registration order; one that fails hides the tool. */
 export interface CatalogPolicy {
   readonly decide: (tool: CatalogTool) => "keep" | "hide" | { readonly rename: string };
 }

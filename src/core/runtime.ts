@@ -11,6 +11,7 @@ import { makeSchemaChecks } from "./arguments.ts";
 import type { Artifact } from "./artifact/artifact.ts";
 import { type Builtins, install, type InstallOptions } from "./bridge.ts";
 import { makeCalls, type ToolCall } from "./call.ts";
+import { makeCatalogPolicies } from "./catalog-policies.ts";
 import { makeCatalog, toDefinition, type ToolDefinition } from "./catalog.ts";
 import type { McpClient } from "./client.ts";
 import type { McpConnector } from "./connector.ts";
@@ -129,6 +130,7 @@ export const makeRuntime = (
     const checks = makeSchemaChecks(installed(Ports.schemaValidator), (provider, message) =>
       onDiagnostic(provider.endpoint, message),
     );
+    const policies = makeCatalogPolicies(installed(Ports.catalogPolicies), onDiagnostic);
     const registry = makeConnectorRegistry({
       pool,
       settings,
@@ -137,6 +139,7 @@ export const makeRuntime = (
       pinStore: installed(Ports.pinStore) ?? memoryPinStore(),
       schemaNormalizers: installed(Ports.schemaNormalizers),
       credentialFlows: installed(Ports.credentialFlows),
+      policyFault: policies.fault,
       createAdapter: (provider) => calls.createAdapter(provider),
     });
     const presentation = yield* makePresentation({
@@ -151,7 +154,7 @@ export const makeRuntime = (
         events.publish({ type: "diagnostic", message, endpointId, server });
       },
     });
-    const catalog = makeCatalog(registry, installed(Ports.catalogPolicies));
+    const catalog = makeCatalog(registry, policies.decide);
     const calls = makeCalls({
       catalog,
       checks,
