@@ -6,26 +6,40 @@ import { makeParser } from "effect/encoding/Sse";
 /** How a body came to its end: `broken` when the connection did, `stopped` when the reader had enough. */
 export type BodyEnd = "ended" | "broken" | "stopped";
 
-const read = (reader: ReadableStreamDefaultReader<Uint8Array>) =>
-  Effect.tryPromise({ try: () => reader.read(), catch: () => "broken" as const });
-
-/** Feeds a body, decoded as UTF-8, to `take` until that answers false. Leaves nothing open. */
+/**
+ * Feeds a body, decoded as UTF-8, to `take` until that answers false. Leaves nothing open.
+ *
+ * The loop is a plain one, so that the fiber is suspended once: Deno keeps each suspension
+ * of a fiber (its async context) as long as the fiber lives, and an event stream lives long.
+ */
 const pump = (response: Response, take: (text: string, bytes: number) => boolean): Effect.Effect<BodyEnd> =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined),
-    (reader) =>
-      Effect.gen(function* () {
-        if (!reader) return "ended" as const;
-        const decoder = new TextDecoder();
-        for (;;) {
-          const { done, value } = yield* read(reader);
-          const more = take(decoder.decode(value, { stream: !done }), value?.length ?? 0);
-          if (done) return "ended" as const;
-          if (!more) return "stopped" as const;
-        }
-      }).pipe(Effect.catch((end: BodyEnd) => Effect.succeed(end))),
-    (reader) => Effect.sync(() => void reader?.cancel().catch(() => {})),
-  );
+  Effect.callback((resume) => {
+    const reader = response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
+    if (!reader) return resume(Effect.succeed("ended"));
+    const decoder = new TextDecoder();
+    let wanted = true;
+    const release = (): void => {
+      wanted = false;
+      void reader.cancel().catch(() => {});
+    };
+    const run = async (): Promise<BodyEnd> => {
+      for (;;) {
+        const next = await reader.read().catch(() => undefined);
+        if (!wanted) return "stopped";
+        if (!next) return "broken";
+        const more = take(decoder.decode(next.value, { stream: !next.done }), next.value?.length ?? 0);
+        if (next.done) return "ended";
+        if (!more) return "stopped";
+      }
+    };
+    run()
+      .finally(release)
+      .then(
+        (end) => resume(Effect.succeed(end)),
+        (defect: unknown) => resume(Effect.die(defect)),
+      );
+    return Effect.sync(release);
+  });
 
 /** The media type of a body, without parameters, in lower case. */
 export const mediaType = (response: Response): string | undefined =>
