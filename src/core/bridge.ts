@@ -7,7 +7,9 @@ import "reflect-metadata";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { container as rootContainer, type DependencyContainer } from "tsyringe";
+import { isRecord } from "./artifact/json.ts";
 import { PluginFailed } from "./errors.ts";
+import { verbFaults } from "./plugin-verbs.ts";
 import { type ListPort, listPorts, type Port, singlePorts } from "./ports.ts";
 
 export type { DependencyContainer };
@@ -47,10 +49,15 @@ const mergeList = (
   faults: Array<string>,
 ): ReadonlyArray<unknown> => {
   const { keyOf } = port;
+  for (const plugin of hosts) {
+    const key = isRecord(plugin) ? keyOf?.(plugin) : undefined;
+    const who = typeof key === "string" && key !== "" ? `'${key}'` : "a plugin";
+    faults.push(...verbFaults(port, plugin).map((fault) => `${port.name}: ${who} ${fault}`));
+  }
   if (!keyOf) return [...builtins, ...hosts];
   const keys: Array<string> = [];
   for (const plugin of hosts) {
-    const key = (plugin === null || typeof plugin !== "object" ? undefined : keyOf(plugin)) as unknown;
+    const key = (isRecord(plugin) ? keyOf(plugin) : undefined) as unknown;
     if (typeof key === "string" && key !== "") keys.push(key);
     else faults.push(`${port.name}: a plugin has no kind or name; give it one`);
   }
@@ -90,6 +97,8 @@ export const install = (
       if (hosts.length > 1) faults.push(`${port.name}: ${hosts.length} plugins are registered; keep one`);
       const given = Context.getOrUndefined(outer, port.service);
       const provided = outer.mapUnsafe.has(port.service.key) ? given : undefined;
+      for (const plugin of hosts.length === 0 && provided !== undefined ? [provided] : hosts)
+        faults.push(...verbFaults(port, plugin).map((fault) => `${port.name}: the plugin ${fault}`));
       const value = hosts[0] ?? provided ?? builtins.get(port.name);
       if (value !== undefined) put(port, value);
     }
