@@ -1,7 +1,7 @@
 /** Keeps artifacts over restarts as files: one per artifact, bounded, the oldest out. */
 import type { ArtifactStore } from "../../core/contracts.ts";
 import { digest } from "../../core/identity.ts";
-import { privateFiles } from "./private-files.ts";
+import { directoryOf, privateFiles } from "./private-files.ts";
 
 export interface FileArtifactStoreOptions {
   /** Made when it does not exist, mode 0700. Any number of processes may share it; other files in it stay. */
@@ -27,8 +27,8 @@ const draftLife = 60 * 60 * 1000;
  * of them may exceed the bounds by an eighth meanwhile.
  */
 export const fileArtifactStore = (options: FileArtifactStoreOptions): ArtifactStore => {
-  const { directory, maxCount = 10_000, maxBytes = 1024 ** 3 } = options;
-  const files = privateFiles(directory);
+  const files = privateFiles(directoryOf("fileArtifactStore", options));
+  const { maxCount = 10_000, maxBytes = 1024 ** 3 } = options;
   /** Sizes by name, oldest first. */
   let known: Map<string, number> | undefined;
   let bytes = 0;

@@ -2,7 +2,7 @@
 import type { PinStore, ToolPin } from "../../core/contracts.ts";
 import { digest } from "../../core/identity.ts";
 import { parseJson } from "../../core/artifact/json.ts";
-import { privateFiles } from "./private-files.ts";
+import { directoryOf, privateFiles } from "./private-files.ts";
 
 export interface FilePinStoreOptions {
   /** Made when it does not exist, mode 0700. Any number of processes may share it. */
@@ -33,7 +33,8 @@ const read = (text: string): KeptPins | undefined => {
  * A `PinStore` on files of mode 0600. A reader sees the old pins or the new ones, never a
  * part. A file that cannot be read fails `load`: to trust the server anew, delete it.
  */
-export const filePinStore = ({ directory }: FilePinStoreOptions): FilePinStore => {
+export const filePinStore = (options: FilePinStoreOptions): FilePinStore => {
+  const directory = directoryOf("filePinStore", options);
   const files = privateFiles(directory);
   return {
     load: async (key) => {

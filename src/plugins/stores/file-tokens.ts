@@ -1,7 +1,7 @@
 /** Keeps tokens over restarts in files that only their owner can read, one for each key. */
 import type { TokenStore } from "../../core/contracts.ts";
 import { digest } from "../../core/identity.ts";
-import { privateFiles } from "./private-files.ts";
+import { directoryOf, privateFiles } from "./private-files.ts";
 
 export interface FileTokenStoreOptions {
   /** Made when it does not exist, mode 0700. Any number of processes may share it. */
@@ -35,8 +35,8 @@ const read = (text: string | undefined): KeptToken | undefined => {
 };
 
 /** A `TokenStore` on files of mode 0600. A reader sees the old text or the new one, never a part. Not encrypted. */
-export const fileTokenStore = ({ directory }: FileTokenStoreOptions): FileTokenStore => {
-  const files = privateFiles(directory);
+export const fileTokenStore = (options: FileTokenStoreOptions): FileTokenStore => {
+  const files = privateFiles(directoryOf("fileTokenStore", options));
   return {
     load: async (key) => {
       const kept = read(await files.read(nameOf(key)));

@@ -2,7 +2,7 @@
 import { isRecord, parseJson } from "../../core/artifact/json.ts";
 import type { VerdictStore } from "../../core/contracts.ts";
 import { digest } from "../../core/identity.ts";
-import { privateFiles } from "./private-files.ts";
+import { directoryOf, privateFiles } from "./private-files.ts";
 
 export interface FileVerdictStoreOptions {
   /** Made when it does not exist, mode 0700. Any number of processes may share it. */
@@ -12,8 +12,8 @@ export interface FileVerdictStoreOptions {
 const nameOf = (endpointId: string): string => `${digest(endpointId, 32)}.verdict.json`;
 
 /** A `VerdictStore` on files. It saves a fresh process the question that a server of the other era refuses. */
-export const fileVerdictStore = ({ directory }: FileVerdictStoreOptions): VerdictStore => {
-  const files = privateFiles(directory);
+export const fileVerdictStore = (options: FileVerdictStoreOptions): VerdictStore => {
+  const files = privateFiles(directoryOf("fileVerdictStore", options));
   return {
     load: async (endpointId) => {
       const kept = parseJson((await files.read(nameOf(endpointId))) ?? "");

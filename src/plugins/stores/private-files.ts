@@ -1,5 +1,7 @@
 /** Files that only their owner can read, each replaced whole or not at all. */
 import type { Dirent } from "node:fs";
+import { isRecord } from "../../core/artifact/json.ts";
+import { InvalidConfig } from "../../core/errors.ts";
 
 const modules = () => Promise.all([import("node:fs/promises"), import("node:path")]);
 
@@ -31,6 +33,16 @@ export interface PrivateFiles {
   /** Oldest first. */
   readonly list: (suffix: string) => Promise<ReadonlyArray<PrivateFile>>;
 }
+
+/** The folder a store is made with; throws `InvalidConfig` when there is none, before anything is lost. */
+export const directoryOf = (store: string, options: unknown): string => {
+  const directory = isRecord(options) ? options["directory"] : undefined;
+  if (typeof directory === "string" && directory !== "") return directory;
+  const reason = directory === undefined ? "is missing" : "is no path";
+  const given = typeof options === "string" && options !== "" ? options : "./state";
+  const fix = `Write ${store}({ directory: ${JSON.stringify(given)} }).`;
+  throw new InvalidConfig({ source: store, field: "directory", reason, fix });
+};
 
 /** Any number of processes may use one folder. */
 export const privateFiles = (directory: string): PrivateFiles => {
