@@ -1,5 +1,6 @@
 /** Attaches and detaches servers. No I/O, except that the last detach closes the client. */
 import * as Effect from "effect/Effect";
+import { isRecord } from "./artifact/json.ts";
 import type * as Scope from "effect/Scope";
 import type { CredentialFlow } from "./contracts.ts";
 import { type ConnectorDeps, type ConnectorState, makeConnector, type McpConnector } from "./connector.ts";
@@ -28,8 +29,11 @@ export interface ConnectorRegistry {
     endpoint: McpEndpoint,
     options?: AttachOptions,
   ) => Effect.Effect<McpConnector, InvalidEndpoint | RuntimeClosed>;
-  /** Takes back one attach. The last one of an endpoint id closes its client. Twice is a no-op with a diagnostic. */
-  readonly detach: (connector: McpConnector) => Effect.Effect<void>;
+  /**
+   * Takes back one attach. The last one of an endpoint id closes its client. Twice is a no-op
+   * with a diagnostic. Fails with `InvalidEndpoint` when it is given anything but a connector.
+   */
+  readonly detach: (connector: McpConnector) => Effect.Effect<void, InvalidEndpoint>;
   /** Attached until the scope closes. */
   readonly attachScoped: (
     handle: string,
@@ -66,6 +70,16 @@ const checkShape = (handle: unknown, endpoint: McpEndpoint): InvalidEndpoint | u
       fix: "Give equal ids to endpoints that may share a client.",
     });
   return endpoint.validate?.();
+};
+
+const checkConnector = (connector: unknown): InvalidEndpoint | undefined => {
+  const { handle, endpoint, providers } = isRecord(connector) ? connector : {};
+  if (typeof handle === "string" && isRecord(endpoint) && typeof providers === "function") return undefined;
+  return new InvalidEndpoint({
+    field: "connector",
+    reason: "is no connector",
+    fix: "Pass what attach answered, awaited; connectors() lists what is attached.",
+  });
 };
 
 export const makeConnectorRegistry = (
@@ -110,7 +124,7 @@ export const makeConnectorRegistry = (
       return Effect.succeed<McpConnector>(connector);
     });
 
-  const detach: ConnectorRegistry["detach"] = (connector) =>
+  const release = (connector: McpConnector): Effect.Effect<void> =>
     Effect.suspend(() => {
       const { handle, endpoint } = connector;
       const known = attached.get(keyOf(handle, endpoint));
@@ -134,9 +148,13 @@ export const makeConnectorRegistry = (
 
   return {
     attach,
-    detach,
+    detach: (connector) =>
+      Effect.suspend(() => {
+        const fault = checkConnector(connector);
+        return fault ? Effect.fail(fault) : release(connector);
+      }),
     check,
-    attachScoped: (handle, endpoint, options) => Effect.acquireRelease(attach(handle, endpoint, options), detach),
+    attachScoped: (handle, endpoint, options) => Effect.acquireRelease(attach(handle, endpoint, options), release),
     connectors: () => [...attached.values()],
     version: () => version,
     close: () => {

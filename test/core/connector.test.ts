@@ -31,6 +31,18 @@ describe("attach and detach", () => {
     }),
   );
 
+  it.effect("detaching what is no connector names the fix", () =>
+    Effect.gen(function* () {
+      const runtime = yield* runtimeWith();
+      const pending = Effect.runPromise(Effect.succeed("a connector one day"));
+      for (const odd of ["x", undefined, null, {}, new ScriptedEndpoint("s"), pending]) {
+        const error = yield* Effect.flip(runtime.detach(odd as never));
+        expect(error).toMatchObject({ _tag: "InvalidEndpoint", field: "connector" });
+        expect(error.message).toContain("Pass what attach answered");
+      }
+    }),
+  );
+
   it.effect("detaching twice is a no-op with a diagnostic", () =>
     Effect.gen(function* () {
       const events: Array<McpEvent> = [];
