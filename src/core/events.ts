@@ -2,6 +2,7 @@
 import type * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import * as Queue from "effect/Queue";
 import type * as Scope from "effect/Scope";
@@ -85,6 +86,9 @@ const farewell = 1000;
 /**
  * A bus that delivers to the observers in order, in a fiber of its own. When the scope
  * closes, what was published is still delivered.
+ *
+ * The fiber ends when there is nothing to deliver: Deno keeps each suspension of a fiber
+ * (its async context) as long as the fiber lives.
  */
 export const makeEventBus = (observers: ReadonlyArray<Observer>): Effect.Effect<EventBus, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -95,16 +99,24 @@ export const makeEventBus = (observers: ReadonlyArray<Observer>): Effect.Effect<
       Effect.forEach(observers, (observer, i) => Effect.ignoreCause(lift(`observer ${i}`, () => observer.on(event))), {
         discard: true,
       });
-    const delivery = yield* Effect.forkScoped(
-      Effect.ignore(Effect.forever(Effect.flatMap(Queue.take(queue), deliver))),
-    );
-    yield* Effect.addFinalizer(() =>
-      Effect.andThen(Queue.end(queue), Effect.timeoutOption(Fiber.await(delivery), farewell)),
-    );
+    const fork = Effect.runForkWith(yield* Effect.context<never>());
+    let delivery: Fiber.Fiber<void> | undefined;
+    const deliverAll: Effect.Effect<void> = Effect.suspend(() => {
+      const next = Queue.takeUnsafe(queue);
+      if (next && Exit.isSuccess(next)) return Effect.andThen(deliver(next.value), deliverAll);
+      delivery = undefined;
+      return Effect.void;
+    });
+    const farewells = Effect.suspend(() => {
+      if (!delivery) return Effect.void;
+      return Effect.andThen(Effect.timeoutOption(Fiber.await(delivery), farewell), Fiber.interrupt(delivery));
+    });
+    yield* Effect.addFinalizer(() => Effect.andThen(Queue.end(queue), farewells));
     return {
       active: true,
       publish: (event: McpEventBody) => {
         Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() } as McpEvent);
+        delivery ??= fork(Effect.andThen(Effect.yieldNow, deliverAll));
       },
     };
   });

@@ -1,3 +1,4 @@
+import { createHook } from "node:async_hooks";
 import { describe, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -37,6 +38,30 @@ describe("event bus", () => {
       expect(closing.pollUnsafe()).toBeUndefined();
       yield* TestClock.adjust("1 second");
       expect(Exit.isSuccess(yield* Fiber.await(closing))).toBe(true);
+    }),
+  );
+
+  // Deno keeps all suspensions of a fiber as long as it lives, each by the next. Its hooks tell nothing, so Node is asked.
+  it.live.runIf(!("Deno" in globalThis || "Bun" in globalThis))("has no fiber that waits for the next event", () =>
+    Effect.gen(function* () {
+      const seen: Array<McpEvent> = [];
+      const bus = yield* makeEventBus([{ on: (event) => void seen.push(event) }]);
+      const depths = new Map<number, number>();
+      const hook = createHook({
+        init: (id, type, trigger) => {
+          if (type === "effect/Fiber") depths.set(id, 1 + (depths.get(trigger) ?? 0));
+        },
+      }).enable();
+      yield* Effect.promise(async () => {
+        for (let i = 0; i < 100; i++) {
+          bus.publish(diagnostic(String(i)));
+          while (seen.length <= i) await new Promise((resolve) => setImmediate(resolve));
+        }
+      });
+      hook.disable();
+      expect(seen.length).toBe(100);
+      expect(depths.size).toBeGreaterThan(0);
+      expect(Math.max(...depths.values())).toBeLessThan(10);
     }),
   );
 });
