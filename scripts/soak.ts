@@ -1,7 +1,7 @@
 /**
  * Long mixed load on one runtime: `npm run soak -- [node|deno|bun …] [--duration 1h | --calls 200000]`.
  * Default: an hour on Node. Exits with 1 when RSS at the end is more than 10 % above RSS
- * at a tenth of the run, when open handles or child processes differ, or when anything
+ * at a tenth of the run, when open handles or child processes are left, or when anything
  * failed that was not provoked.
  */
 import { type ChildProcess, spawn } from "node:child_process";
