@@ -22,19 +22,29 @@ export interface RunningCall {
 
 export interface HostRelay {
   readonly handlers: HostHandlers;
-  readonly running: Set<RunningCall>;
+  /** Notes a call; answers what to do when it ends. */
+  readonly starts: (call: RunningCall) => () => void;
   /** A call that the endpoint's server is running, when all it runs are of one client. */
   readonly callOf: (endpointId: string) => RunningCall | undefined;
 }
 
 /** `handlesOf` answers under which handles an endpoint is attached. */
+/** How long a server may still be at work on a call that was given up, ms. */
+const aftermath = 5_000;
+
 export const makeHostRelay = (handlesOf: (endpointId: string) => ReadonlyArray<string>): HostRelay => {
   const running = new Set<RunningCall>();
+  const givenUp = new Set<RunningCall>();
 
   const callsOf = (endpointId: string) => {
     const handles = handlesOf(endpointId);
-    const calls = [...running].filter(({ handle }) => handle === undefined || handles.includes(handle));
-    return { calls, askers: new Set(calls.map(({ exchange }) => exchange.asker)) };
+    const isOf = ({ handle }: RunningCall): boolean => handle === undefined || handles.includes(handle);
+    const calls = [...running].filter(isOf);
+    const askers = new Set(calls.map(({ exchange }) => exchange.asker));
+    // A server may ask for a call that its client gave up: no other client is asked in its place.
+    for (const { exchange } of [...givenUp].filter(isOf))
+      if (calls.some((call) => call.exchange.client !== exchange.client)) askers.add(exchange.asker);
+    return { calls, askers };
   };
 
   const relay = (method: string, params: unknown, { endpoint, signal }: HostRequestContext): Promise<unknown> => {
@@ -45,7 +55,17 @@ export const makeHostRelay = (handlesOf: (endpointId: string) => ReadonlyArray<s
   };
 
   return {
-    running,
+    starts: (call) => {
+      running.add(call);
+      return () => {
+        running.delete(call);
+        if (!call.exchange.signal.aborted) return;
+        givenUp.add(call);
+        const timer = setTimeout(() => givenUp.delete(call), aftermath);
+        // The timer alone keeps no process running.
+        (timer as { unref?: () => void }).unref?.();
+      };
+    },
     callOf: (endpointId) => {
       const { calls, askers } = callsOf(endpointId);
       return askers.size === 1 ? calls.at(-1) : undefined;

@@ -5,6 +5,7 @@ import { claimsModern, namesModern, readBody } from "./http-era.ts";
 import { type GuardOptions, makeGuard } from "./http-guard.ts";
 import { refusal, watched } from "./http-response.ts";
 import type { ModernHttp } from "./modern-http.ts";
+import { makeResumption, type Resumption } from "./resumption.ts";
 import type { Clients, Served } from "./serving.ts";
 
 export interface HttpOptions extends GuardOptions {
@@ -21,7 +22,16 @@ export interface HttpOptions extends GuardOptions {
    * a client without a session counts as one after its last request. Default 1 min.
    */
   readonly sessionLost?: Duration.Input | undefined;
+  /**
+   * How long a call goes on whose response's stream the client lost, so that it can come back for the
+   * rest (2025-11-25 and later; earlier revisions have no way back, and their calls are cancelled at
+   * once). Default 10 s.
+   */
+  readonly resumeWithin?: Duration.Input | undefined;
 }
+
+/** What clients are told to wait before they come back, ms. */
+const retryInterval = 1_000;
 
 export interface HttpHandler {
   /** Fit for `Deno.serve`, `Bun.serve`, Hono and the like. Never rejects. */
@@ -34,6 +44,7 @@ export interface HttpHandler {
 interface Session {
   readonly transport: HttpTransport;
   readonly served: Served;
+  readonly resumption: Resumption;
   /** Responses that are being read. */
   streams: number;
   /** Whether the client ever listened for messages outside of its own requests. */
@@ -47,6 +58,7 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
   const millis = (given: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(given));
   const idleLimit = millis(options.sessionIdle ?? "30 minutes");
   const lostLimit = Math.min(idleLimit, millis(options.sessionLost ?? "1 minute"));
+  const resumeWithin = millis(options.resumeWithin ?? "10 seconds");
   const sessions = new Map<string, Session>();
   let opening = 0;
 
@@ -78,22 +90,47 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
     return true;
   };
 
-  /** Answers within a session; `parsedBody` where it was read already. A reader that goes away cancels what it waited for, as nobody can fetch it later. */
+  /** Answers a client that comes back for the rest of a response. */
+  const resume = (eventId: string, { resumption }: Session): Response | undefined => {
+    if (resumption.streamOf(eventId) === undefined) return refusal(400, "This event is not known any more");
+    const rest = resumption.rest(eventId);
+    // The SDK would leave the stream open after an answer that had been there before.
+    return rest === undefined ? undefined : new Response(rest, { headers: { "content-type": "text/event-stream" } });
+  };
+
+  /** Answers within a session; `parsedBody` where it was read already. A reader that is gone for good cancels what it waited for. */
   const answer = async (session: Session, request: Request, parsedBody?: unknown): Promise<Response> => {
+    const { resumption, transport } = session;
     const gone = new AbortController();
+    const lost = (): void => gone.abort(new Error("the client went away"));
     session.lastActivity = performance.now();
     const extra = { gone: gone.signal };
-    const response = await session.transport.handleRequest(request, {
-      authInfo: { token: "", clientId: "", scopes: [], extra },
-      ...(parsedBody !== undefined && { parsedBody }),
-    });
+    const resumed = request.method === "GET" ? request.headers.get("last-event-id") : null;
+    const response =
+      (resumed !== null && resume(resumed, session)) ||
+      (await transport.handleRequest(request, {
+        authInfo: { token: "", clientId: "", scopes: [], extra },
+        ...(parsedBody !== undefined && { parsedBody }),
+      }));
     session.streams++;
-    if (request.method === "GET" && response.ok) session.listened = true;
-    return watched(response, (givenUp) => {
-      session.streams--;
-      session.lastActivity = performance.now();
-      if (givenUp && request.method === "POST") gone.abort(new Error("the client went away"));
-    });
+    if (request.method === "GET" && response.ok && resumed === null) session.listened = true;
+    let left: (givenUp: boolean) => void = (givenUp) => void (givenUp && request.method === "POST" && lost());
+    if (resumed !== null && response.ok) left = resumption.reads(resumed);
+    return watched(
+      response,
+      (givenUp) => {
+        session.streams--;
+        session.lastActivity = performance.now();
+        left(givenUp);
+      },
+      (first) => {
+        const eventId =
+          request.method === "POST" ? /^id: (\S+)\n/.exec(new TextDecoder().decode(first))?.[1] : undefined;
+        if (eventId !== undefined) left = resumption.reads(eventId, lost);
+      },
+      // A comment: some runtimes send the head of a response with its first byte.
+      request.method === "GET" && response.ok ? ":\n\n" : undefined,
+    );
   };
 
   const open = async (request: Request, parsedBody: unknown): Promise<Response> => {
@@ -102,15 +139,21 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
     opening++;
     try {
       let session: Session | undefined;
+      const resumption = makeResumption(resumeWithin);
       const transport = new HttpTransport({
         sessionIdGenerator: () => crypto.randomUUID(),
+        eventStore: resumption.events,
+        retryInterval,
         maxRequestBodySize: bodyMax,
         onsessioninitialized: (id) => void sessions.set(id, session!),
       });
       // Its type says `| undefined` where the interface of the same package does not.
       const served = await clients.openSession(transport as Parameters<Clients["openSession"]>[0]);
-      session = { transport, served, streams: 0, listened: false, lastActivity: performance.now() };
-      void served.closed.then(() => sessions.delete(transport.sessionId ?? ""));
+      session = { transport, served, resumption, streams: 0, listened: false, lastActivity: performance.now() };
+      void served.closed.then(() => {
+        sessions.delete(transport.sessionId ?? "");
+        resumption.close();
+      });
       const response = await answer(session, request, parsedBody);
       if (transport.sessionId === undefined) await served.close();
       return response;

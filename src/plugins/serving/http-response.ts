@@ -8,9 +8,18 @@ export const refusal = (
   code = -32000,
 ): Response => Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers });
 
-/** The response, with one call when its body ended: read to the end, or given up by the reader. */
-export const watched = (response: Response, onEnd: (givenUp: boolean) => void): Response => {
+/**
+ * The response, with one call when its body ended: read to the end, or given up by the
+ * reader; before it, one with the first piece of the body. `greeting` comes before that.
+ */
+export const watched = (
+  response: Response,
+  onEnd: (givenUp: boolean) => void,
+  onStart?: (first: Uint8Array) => void,
+  greeting?: string,
+): Response => {
   let ended = false;
+  let started = false;
   const end = (givenUp: boolean): void => {
     // Giving up also ends the read that is under way.
     if (!ended) onEnd(givenUp);
@@ -22,11 +31,16 @@ export const watched = (response: Response, onEnd: (givenUp: boolean) => void): 
   }
   const reader = response.body.getReader();
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => {
+      if (greeting !== undefined) controller.enqueue(new TextEncoder().encode(greeting));
+    },
     pull: async (controller) => {
       const { done, value } = await reader.read().catch((cause: unknown) => {
         end(true);
         throw cause;
       });
+      if (value && !started) onStart?.(value as Uint8Array);
+      started ||= value !== undefined;
       if (value) controller.enqueue(value as Uint8Array<ArrayBuffer>);
       if (!done) return;
       end(false);

@@ -42,14 +42,13 @@ export const makeServedRequests = (deps: ServedRequestsDeps): ServeRequest => {
     likely: string = handle ?? "",
   ): Promise<A> =>
     queue.run(exchange.client, likely, exchange.signal, async () => {
-      const call = { exchange, handle };
       const connector = runtime.connectors().find((one: PromiseConnector) => one.handle === likely);
       if (connector) await levels.prepare(connector.endpoint);
-      relay.running.add(call);
+      const ended = relay.starts({ exchange, handle });
       try {
         return await work();
       } finally {
-        relay.running.delete(call);
+        ended();
       }
     });
 

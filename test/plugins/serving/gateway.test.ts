@@ -89,7 +89,7 @@ describe("a gateway", () => {
   });
 
   it("an agent that vanishes mid-call cancels its calls and leaks nothing; others go on", async () => {
-    await using served = await listening({}, { sessionLost: 100 });
+    await using served = await listening({}, { sessionLost: 100, resumeWithin: 100 });
     await attach(served.gateway, "vanish", { on: { "tools/call": [[{ never: true }], [{ echo: true }]] } });
     const one = await agent(served.url);
     await using other = await agent(served.url);
@@ -103,6 +103,30 @@ describe("a gateway", () => {
     await until("its session was ended", () => served.gateway.clients() === 1);
     const { gates } = await served.gateway.runtime.health();
     expect(gates.filter(({ name, used }) => name.startsWith("mcp:vanish") && used > 0)).toEqual([]);
+  });
+
+  it("a question that comes of a cancelled call is put to nobody else", async () => {
+    await using served = await listening();
+    const params = { message: "Whose?", requestedSchema: { type: "object", properties: {} } };
+    await attach(served.gateway, "whose", {
+      on: {
+        "tools/call": [
+          [{ hold: "go" }, { request: { id: "q", method: "elicitation/create", params } }, { never: true }],
+          [{ release: "go" }, { hold: "asked" }],
+        ],
+      },
+    });
+    await using one = await agent(served.url, { elicitation: {} }, accept);
+    await using other = await agent(served.url, { elicitation: {} }, accept);
+    const stop = new AbortController();
+    const given = one.client.callTool({ name: "whose__echo" }, undefined, { signal: stop.signal });
+    await until("the call arrived", () => seen("whose", "tools/call") === 1);
+    stop.abort("enough");
+    await expect(given).rejects.toThrow();
+    await until("the server was told", () => seen("whose", "notifications/cancelled") === 1);
+    void other.client.callTool({ name: "whose__echo" }).catch(() => {});
+    await until("the question was answered", () => answers("whose").length === 1);
+    expect(answers("whose")[0]!.error.message).toContain("whom to ask");
   });
 
   it("a server that is killed breaks only its own calls", async () => {
