@@ -141,6 +141,96 @@ describe("docs/plugins.md", () => {
   });
 });
 
+/** Fields that the interfaces of a file declare, by the interface's name. */
+const fieldsOf = (path: string): Map<string, ReadonlyArray<string>> =>
+  new Map(
+    [
+      ...read(path)
+        .replaceAll(/\/\*\*.*?\*\//gs, "")
+        .matchAll(/interface (\w+)[^{]*\{(.*?)\n\}/gs),
+    ].map(([, name, body]) => [name!, [...body!.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, field]) => field!)]),
+  );
+
+const codeIn = (text: string): ReadonlyArray<string> => [...text.matchAll(/`(\w+)/g)].map(([, word]) => word!);
+
+describe("docs/testing.md", () => {
+  const [suites, programs] = read("docs/testing.md").split("## Fault programs") as [string, string];
+  const steps = programs.slice(programs.indexOf("| step "));
+
+  it("has the options of each suite, and which of them may be left out", () => {
+    const files = readdirSync(join(root, "src/testing")).filter((name) => name.endsWith(".ts"));
+    const source = files.map((name) => read(`src/testing/${name}`)).join("\n");
+    const declared = [...source.matchAll(/interface (\w+)ContractOptions[^{]*\{(.*?)\n\}/gs)].map(([, name, body]) => {
+      const fields = [...body!.matchAll(/^ {2}readonly (\w+)(\??):/gm)];
+      const named = (mark: string) => fields.filter(([, , optional]) => optional === mark).map(([, field]) => field!);
+      return [`${name![0]!.toLowerCase()}${name!.slice(1)}Contract`, named("").toSorted(), named("?").toSorted()];
+    });
+    const shown = rowsOf(suites).map(([suite, needs, may]) => [
+      ...codeIn(suite!),
+      codeIn(needs!).toSorted(),
+      codeIn(may!).toSorted(),
+    ]);
+    expect(shown.toSorted()).toEqual(declared.toSorted());
+  });
+
+  it("has every step, under the type that declares it", () => {
+    const source = ["fault-program", "stdio-program", "http-program"]
+      .map((name) => read(`src/testing/servers/${name}.ts`))
+      .join("\n")
+      .replaceAll(/\/\*\*.*?\*\//gs, "");
+    const declared = ["AnsweringStep", "ActingStep", "ProcessStep", "HttpOnlyStep", "Step"].flatMap((type) =>
+      [...new RegExp(`type ${type} =(.*?);\n\n`, "s").exec(`${source}\n`)![1]!.matchAll(/\| \{ readonly (\w+)/g)].map(
+        ([, step]) => `${type} ${step}`,
+      ),
+    );
+    const shown = rowsOf(steps).flatMap(([step, type]) =>
+      codeIn(step!.split(", with")[0]!).map((name) => `${codeIn(type!)[0]} ${name}`),
+    );
+    expect(shown.toSorted()).toEqual(declared.toSorted());
+  });
+
+  it("has the fields of programs", () => {
+    for (const [file, name] of [
+      ["fault-program", "ServerDescription"],
+      ["stdio-program", "StdioProgram"],
+      ["http-program", "HttpProgram"],
+      ["http-mcp", "McpBehaviour"],
+    ] as const) {
+      const row = rowsOf(programs).find(([type]) => type === `\`${name}\``)!;
+      for (const field of fieldsOf(`src/testing/servers/${file}.ts`).get(name)!)
+        expect([name, field, codeIn(row[1]!).includes(field)]).toEqual([name, field, true]);
+    }
+  });
+});
+
+describe("docs/gateway.md", () => {
+  it("has every option of a gateway, and where it is given", () => {
+    const given = (path: string, name: string, to: string) =>
+      fieldsOf(`src/plugins/serving/${path}.ts`)
+        .get(name)!
+        .map((field) => [field, to]);
+    const declared = [
+      ...given("served-runtime", "ServingOptions", "`serve`"),
+      ...given("listen", "ListenOptions", "`listen`"),
+      ...given("http-handler", "HttpOptions", "`listen`, `http`"),
+      ...given("http-guard", "GuardOptions", "`listen`, `http`"),
+    ];
+    const shown = rowsOf(read("docs/gateway.md")).map(([option, to]) => [codeIn(option!)[0], to]);
+    expect(shown.toSorted()).toEqual(declared.toSorted());
+  });
+});
+
+describe("docs/command-line.md", () => {
+  it("has every flag, and no others", () => {
+    const source = `${read("src/cli/command-line.ts")}${read("src/cli/flags.ts")}`;
+    const declared = [...source.matchAll(/(?:Flag\.[A-Z]\w+|duration)\(\s*"([\w-]+)"/g)].map(([, flag]) => flag!);
+    expect(declared.length).toBeGreaterThan(15);
+    const rows = rowsOf(read("docs/command-line.md")).filter(([first]) => first!.startsWith("`--"));
+    const shown = rows.flatMap(([first]) => [...first!.matchAll(/`--(?:no-)?([\w-]+)`/g)].map(([, flag]) => flag!));
+    expect(shown.toSorted()).toEqual([...declared, "help", "version"].toSorted());
+  });
+});
+
 describe("README.md", () => {
   const text = read("README.md");
 
@@ -148,6 +238,11 @@ describe("README.md", () => {
     expect(text.trimEnd().split("\n").length).toBeLessThanOrEqual(200);
     expect(text).toContain("npm ci && npm start");
     expect(text).toContain("npm ci && npm test");
+  });
+
+  it("names the version of effect that the package has", () => {
+    const { dependencies } = JSON.parse(read("package.json"));
+    expect(text).toContain(`npm install effect@${dependencies.effect}`);
   });
 
   it("names every built-in transport and engine in the table of ports", () => {
