@@ -74,6 +74,7 @@ beforeAll(async () => {
   mkdirSync(copy);
   for (const name of [
     "src",
+    "docs",
     "package.json",
     "tsconfig.json",
     "tsconfig.build.json",
@@ -103,6 +104,8 @@ describe("package", () => {
     }
     for (const name of ["README.md", "CHANGELOG.md", "LICENSE", manifest.bin["nucleo-mcp"]])
       expect([name, existsSync(join(unpacked, name))]).toEqual([name, true]);
+    const links = readFileSync(join(unpacked, "README.md"), "utf8").matchAll(/\]\((?!https?:)([^)#\s]+)/g);
+    for (const [, target] of links) expect([target, existsSync(join(unpacked, target!))]).toEqual([target, true]);
     for (const name of ["test", "examples", "bench", "node_modules"])
       expect([name, existsSync(join(unpacked, name))]).toEqual([name, false]);
   });
