@@ -15,7 +15,7 @@ import { rpcError } from "./wire.ts";
 
 /** A client's call while it runs. */
 export interface RunningCall {
-  readonly exchange: Pick<Exchange, "asker" | "ask" | "log">;
+  readonly exchange: Pick<Exchange, "ask" | "asker" | "client" | "log" | "signal">;
   /** Undefined when the tool has not been listed yet: then it may be any server's. */
   readonly handle: string | undefined;
 }
