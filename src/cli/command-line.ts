@@ -238,10 +238,16 @@ const presenter = (speaker: Speaker): CliOutput.Presenter => {
   };
 };
 
+/** What a flag without its value does not say by itself: where the value comes from. */
+const said = (error: CliError.CliError): string =>
+  error._tag === "InvalidValue" && error.option === "yes" && error.value === ""
+    ? `${error.message}. The same command without --yes shows the changes and prints their mark.`
+    : error.message;
+
 const usage = (error: CliError.CliError): UsageError => {
   const errors = error._tag === "ShowHelp" ? error.errors : [error];
   const path = error._tag === "ShowHelp" ? error.commandPath.join(" ") : "nucleo-mcp";
-  const what = errors.map(({ message }) => message).join("\n") || "A command is missing.";
+  const what = errors.map(said).join("\n") || "A command is missing.";
   return new UsageError({ message: `${what}\nSee ${path} --help.` });
 };
 

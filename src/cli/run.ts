@@ -32,6 +32,7 @@ export const run = (options: RunOptions): Effect.Effect<number> =>
     const output = makeOutput({ json: wantsJson(words), stdout, stderr, environment });
     const lively = isLively(stderr, environment);
     let code: number = exitCodes.fine;
+    let stands = false;
     const speaker: Speaker = {
       colors: output.style.bold("") !== "",
       answer: (text) => output.result(text),
@@ -40,7 +41,7 @@ export const run = (options: RunOptions): Effect.Effect<number> =>
 
     const parsed = runCommandLine(words, options.version, speaker, (work, input, given) => {
       const spinner = makeSpinner(stderr, lively && !given.verbose);
-      return work(input, { options: given, output, spinner }).pipe(
+      return work(input, { options: given, output, spinner, untilSignalled: () => void (stands = true) }).pipe(
         Effect.scoped,
         Effect.catch((error) => output.fail(error)),
         Effect.map((answer) => {
@@ -55,6 +56,7 @@ export const run = (options: RunOptions): Effect.Effect<number> =>
         onSuccess: () => Effect.succeed(code),
         onFailure: (cause) => {
           const error = Cause.squash(cause);
+          if (Cause.hasInterruptsOnly(cause) && stands) return Effect.succeed(code);
           if (Cause.hasInterruptsOnly(cause)) return output.fail(new Cancelled({ reason: "interrupted by a signal" }));
           return output.fail(error instanceof Error ? error : new Error(String(error)));
         },

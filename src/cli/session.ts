@@ -30,6 +30,8 @@ export interface Session {
   readonly options: CommandOptions;
   readonly output: Output;
   readonly spinner: Spinner;
+  /** From now on the command runs until a signal comes: being ended by one is no failure. */
+  readonly untilSignalled: () => void;
 }
 
 /** A command: reports its result and answers the exit code. */

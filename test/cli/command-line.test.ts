@@ -80,6 +80,14 @@ describe("the words of the command line", () => {
     }),
   );
 
+  it.effect("says where the mark of an approval comes from", () =>
+    Effect.gen(function* () {
+      const { error } = yield* parse("pins", "approve", "srv", "--yes");
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error?.message).toContain("without --yes shows the changes and prints their mark");
+    }),
+  );
+
   it.effect("answers help and version", () =>
     Effect.gen(function* () {
       const help = yield* parse("call", "--help");

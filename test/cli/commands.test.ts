@@ -133,8 +133,10 @@ describe("call", () => {
     [["good", "broken"], 2, /'broken' cannot be used: .*object/],
     [["good", "echo", "count=many", "text=x"], 2, /\/count/],
     [["good", "echo", "text=x"], 2, /count/],
-    [["good", "echo", "oops"], 2, /'oops' is not of the form key=value/],
-    [["good", "echo", "--json", "{"], 2, /no JSON object/],
+    [["good", "echo", "oops"], 2, /^error: 'oops' is not of the form key=value.*\nSee nucleo-mcp call --help\.\n$/],
+    [["good", "echo", "count=1", "count=2"], 2, /^error: 'count' is given twice/],
+    [["good__echo", "count=1"], 2, /^error: .* two words: nucleo-mcp call good echo, then arguments\.\n$/],
+    [["good", "echo", "--json", "{"], 2, /^error: the text after --json is no JSON object\n/],
     [["unset", "x"], 2, /NUCLEO_TEST_UNSET'[\s\S]*NUCLEO_TEST_UNSET_TOO'/],
     [["missing", "x"], 3, /no-such-command' does not exist/],
     [["closed", "x"], 4, /wants credentials/],
@@ -177,6 +179,9 @@ describe("health and doctor", () => {
     const text = await within("health", "-c", at("good.json"));
     expect(text.stdout).toMatch(/^Servers\ngood {2}ready {2}stdio {2}pid \d+ {2}[\d-]+ {2}2 tools\n\nGates\n/);
     expect(text.code).toBe(0);
+    const mixed = await within("health", "-c", at("mixed.json"));
+    expect(mixed.stdout).toMatch(/^missing {2}.*broken .*no-such-command' does not exist/m);
+    expect(mixed.stdout).toMatch(/^closed .*idle .*wants credentials/m);
   });
 
   it("doctor tells each server's state, what is wrong, and how to mend it", async () => {

@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest";
@@ -85,6 +85,21 @@ describe("the command as a process", () => {
     await until("the server was asked", () => seen(name).includes("initialize"), patience);
     kill(signal);
     expect((await outcome).code).toBe(expected);
+    expect(alive(name)).toEqual([]);
+  });
+
+  it.each([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+  ] as const)("%s is how serve ends: no error, no process, exit code %i", async (signal, expected) => {
+    const name = `served-${signal}`;
+    await configure(name, {});
+    const record = at(`${name}.record`);
+    const { kill, outcome } = start(["serve", "--http", "127.0.0.1:0", "--record", record, "-c", at(`${name}.json`)]);
+    await until("it serves", () => existsSync(record), patience);
+    kill(signal);
+    const { code, stderr } = await outcome;
+    expect([code, stderr]).toEqual([expected, expect.stringMatching(/^1 servers of .*\n$/)]);
     expect(alive(name)).toEqual([]);
   });
 

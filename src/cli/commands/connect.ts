@@ -97,10 +97,11 @@ const joinGateway = async (config: string): Promise<GatewayRecord> => {
 };
 
 /** Joins at once, so that a fault shows now; then passes messages on until the host goes. */
-export const connectCommand: Command<{}> = (_input, { options }) =>
+export const connectCommand: Command<{}> = (_input, { options, untilSignalled }) =>
   Effect.gen(function* () {
     const { source } = yield* openConfig(options.config);
     yield* attempt("gateway", () => joinGateway(source));
+    untilSignalled();
     yield* attempt("gateway", async () => {
       const { joinStdio } = await import("../../plugins/serving/shim.ts");
       const known = new Map<string, GatewayRecord>();

@@ -23,6 +23,8 @@ const table = (rows: ReadonlyArray<Row>): ReadonlyArray<string> => {
 const serverRow = (endpoint: EndpointHealth, connectors: ReadonlyArray<ConnectorHealth>): Row => {
   const mine = connectors.filter(({ endpointId }) => endpointId === endpoint.endpointId);
   const tools = mine.reduce((sum, one) => sum + one.tools, 0);
+  const error = mine.find((one) => one.error)?.error ?? endpoint.lastError;
+  const [reason = ""] = (error?.message ?? "").split("\n");
   return [
     mine.map(({ handle }) => handle).join(", ") || endpoint.server,
     endpoint.state,
@@ -30,6 +32,7 @@ const serverRow = (endpoint: EndpointHealth, connectors: ReadonlyArray<Connector
     endpoint.pid === undefined ? "" : `pid ${endpoint.pid}`,
     endpoint.protocolVersion ?? "",
     `${tools} tools`,
+    endpoint.state === "ready" ? "" : reason,
   ];
 };
 

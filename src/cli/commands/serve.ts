@@ -96,6 +96,7 @@ export const serveCommand: Command<ServeInput> = (input, session) =>
     yield* warnOfFaults(config, output);
     if (input.stdio) {
       const gateway = yield* openGateway(session, config, input.artifacts);
+      session.untilSignalled();
       yield* attempt("gateway", gateway.stdio);
       return exitCodes.fine;
     }
@@ -104,6 +105,7 @@ export const serveCommand: Command<ServeInput> = (input, session) =>
     const gateway = yield* openGateway(session, config, input.artifacts);
     const allowedHosts = input.allowHost?.split(",").map((name) => name.trim());
     const { url } = yield* attempt("gateway", () => gateway.listen({ ...address, token, allowedHosts }));
+    session.untilSignalled();
     if (input.record !== undefined) yield* publishRecord(input.record, { pid: process.pid, url, token: token ?? "" });
     yield* output.note(`${config.servers.length} servers of ${config.source} are served. Ctrl-C ends them.`);
     yield* output.text(url);
