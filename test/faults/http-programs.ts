@@ -1,6 +1,7 @@
 /** Random fault programs for the scripted HTTP servers: mostly polite, with a few faults of any kind. */
 import * as fc from "fast-check";
 import type { EventFields, HttpProgram, HttpStep, OAuthScript } from "../../src/testing.ts";
+import { asJson, bytes, drip, echoTool, form, handlingOf, oddIds, oddities, oneOf, wait } from "./program-parts.ts";
 
 /** One HTTP world: the server, how the endpoint names it, and whether a login stands before it. */
 export interface HttpFaultProgram {
@@ -13,8 +14,6 @@ export interface HttpFaultProgram {
 
 type Steps = ReadonlyArray<HttpStep>;
 
-const oneOf = <A>(values: ReadonlyArray<A>): fc.Arbitrary<A> => fc.constantFrom(...values);
-
 /** Mostly undefined: `weight` in six cases the value. */
 const rarely = <A>(value: fc.Arbitrary<A>, weight = 1): fc.Arbitrary<A | undefined> =>
   fc.oneof(
@@ -23,26 +22,6 @@ const rarely = <A>(value: fc.Arbitrary<A>, weight = 1): fc.Arbitrary<A | undefin
     { weight, arbitrary: value },
   );
 
-/** Keeps out what is undefined, as JSON does. */
-const asJson = <A>(value: A): A => JSON.parse(JSON.stringify(value)) as A;
-
-const echoTool = { name: "echo", description: "Answers its arguments.", inputSchema: { type: "object" } };
-
-/** Short waits, and one beyond every request timeout. */
-const wait = fc.constantFrom(0, 1, 10, 50, 150, 500);
-const drip = fc.record({ size: fc.constantFrom(1, 7, 64, 4096), delay: fc.constantFrom(0, 0, 5) });
-
-const oddities: ReadonlyArray<unknown> = [
-  null,
-  [],
-  {},
-  "text",
-  5,
-  true,
-  { content: "no list" },
-  { content: [null, 5] },
-];
-const oddIds: ReadonlyArray<unknown> = ["text", null, 999_999, -1, 0, 1, 2, 3, 1.5, {}, []];
 const texts: ReadonlyArray<string> = [
   "not json",
   "<!doctype html><title>Login</title>",
@@ -79,8 +58,6 @@ const frames: ReadonlyArray<string> = [
   "retry: 0\n\n",
   ...texts.map((text) => `data: ${text}\n\n`),
 ];
-/** Invalid UTF-8, a lone continuation byte, NULs, a byte order mark. */
-const bytes: ReadonlyArray<string> = ["/////w==", "gAo=", "AAAAAA==", "77u/Cg==", "wwo=", "eyJ4IjoiwyJ9Cg=="];
 
 const notifications: ReadonlyArray<{ readonly method: string; readonly params?: unknown }> = [
   { method: "notifications/unknown" },
@@ -94,7 +71,6 @@ const notifications: ReadonlyArray<{ readonly method: string; readonly params?: 
   { method: "notifications/cancelled" },
   { method: "" },
 ];
-const form = { message: "Who?", requestedSchema: { type: "object", properties: { name: { type: "string" } } } };
 const requests: ReadonlyArray<{ readonly method: string; readonly params?: unknown }> = [
   { method: "ping" },
   { method: "unknown/method", params: { a: 1 } },
@@ -276,17 +252,7 @@ const disturbance: fc.Arbitrary<HttpStep> = fc.oneof(
   { weight: 3, arbitrary: breakage },
 );
 
-/** What one request gets: what disturbs it, an answer or the default one, and perhaps something after it. */
-const handling: fc.Arbitrary<Steps> = fc
-  .tuple(
-    fc.array(disturbance, { maxLength: 2 }),
-    fc.array(answer, { maxLength: 2 }),
-    fc.oneof(
-      { weight: 3, arbitrary: fc.constant<Steps>([]) },
-      { weight: 1, arbitrary: fc.array(disturbance, { maxLength: 2 }) },
-    ),
-  )
-  .map((parts) => parts.flat());
+const handling: fc.Arbitrary<Steps> = handlingOf(disturbance, answer);
 const polite: Steps = [];
 const handlings: fc.Arbitrary<ReadonlyArray<Steps>> = fc.array(
   fc.oneof({ weight: 1, arbitrary: fc.constant(polite) }, { weight: 2, arbitrary: handling }),

@@ -1,27 +1,10 @@
 /** Random fault programs for the scripted stdio server: mostly polite, with a few faults of any kind. */
 import * as fc from "fast-check";
 import type { StdioProgram, Step } from "../support/scripted-stdio.ts";
+import { asJson, bytes, drip, echoTool, form, handlingOf, oddIds, oddities, oneOf, wait } from "./program-parts.ts";
 
 type Steps = ReadonlyArray<Step>;
 
-const echoTool = { name: "echo", description: "Answers its arguments.", inputSchema: { type: "object" } };
-
-/** Short waits, and one beyond every request timeout. */
-const wait = fc.constantFrom(0, 1, 10, 50, 150, 500);
-const drip = fc.record({ size: fc.constantFrom(1, 7, 64, 4096), delay: fc.constantFrom(0, 0, 5) });
-
-/** JSON of the wrong shape, and the text and bytes that are none. */
-const oddities: ReadonlyArray<unknown> = [
-  null,
-  [],
-  {},
-  "text",
-  5,
-  true,
-  { content: "no list" },
-  { content: [null, 5] },
-];
-const oddIds: ReadonlyArray<unknown> = ["text", null, 999_999, -1, 0, 1, 2, 3, 1.5, {}, []];
 const lines: ReadonlyArray<string> = [
   "not json\n",
   "\n\n\r\n",
@@ -40,8 +23,6 @@ const lines: ReadonlyArray<string> = [
   '{"jsonrpc":"2.0","id":$id,"res',
   '[{"jsonrpc":"2.0","id":$id,"result":{"content":[]}},5,null]\n',
 ];
-/** Invalid UTF-8, a lone continuation byte, NULs, a byte order mark. */
-const bytes: ReadonlyArray<string> = ["/////w==", "gAo=", "AAAAAA==", "77u/Cg==", "wwo=", "eyJ4IjoiwyJ9Cg=="];
 
 const notifications: ReadonlyArray<{ readonly method: string; readonly params?: unknown }> = [
   { method: "notifications/unknown" },
@@ -56,7 +37,6 @@ const notifications: ReadonlyArray<{ readonly method: string; readonly params?: 
   { method: "notifications/cancelled" },
   { method: "" },
 ];
-const form = { message: "Who?", requestedSchema: { type: "object", properties: { name: { type: "string" } } } };
 const requests: ReadonlyArray<{ readonly method: string; readonly params?: unknown }> = [
   { method: "ping" },
   { method: "unknown/method", params: { a: 1 } },
@@ -71,7 +51,6 @@ const requests: ReadonlyArray<{ readonly method: string; readonly params?: unkno
   { method: "tools/call", params: { name: "echo" } },
 ];
 
-const oneOf = <A>(values: ReadonlyArray<A>): fc.Arbitrary<A> => fc.constantFrom(...values);
 const signals = fc.constantFrom("SIGKILL", "SIGTERM", "SIGSEGV");
 
 /** Ends the process, or its voice. */
@@ -131,17 +110,7 @@ const disturbance: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: grandchild },
 );
 
-/** What one request gets: what disturbs it, an answer or the default one, and perhaps something after it. */
-const handling: fc.Arbitrary<Steps> = fc
-  .tuple(
-    fc.array(disturbance, { maxLength: 2 }),
-    fc.array(answer, { maxLength: 2 }),
-    fc.oneof(
-      { weight: 3, arbitrary: fc.constant<Steps>([]) },
-      { weight: 1, arbitrary: fc.array(disturbance, { maxLength: 2 }) },
-    ),
-  )
-  .map((parts) => parts.flat());
+const handling: fc.Arbitrary<Steps> = handlingOf(disturbance, answer);
 const polite: Steps = [];
 const handlings: fc.Arbitrary<ReadonlyArray<Steps>> = fc.array(
   fc.oneof({ weight: 1, arbitrary: fc.constant(polite) }, { weight: 2, arbitrary: handling }),
@@ -214,9 +183,6 @@ const methods = fc.record({
   ),
   "tools/call": rarely(handlings, 11),
 });
-
-/** Keeps out what is undefined, as JSON does. */
-const asJson = <A>(value: A): A => JSON.parse(JSON.stringify(value)) as A;
 
 export const stdioPrograms: fc.Arbitrary<StdioProgram> = fc
   .record({
