@@ -17,6 +17,8 @@ const { urls, calls, duration } = JSON.parse(process.argv[2]!) as {
 };
 const lanes = 6;
 const points = 20;
+/** How often each deed is done before anything is counted. */
+const warmUps = 40;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const print = (report: SoakReport): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
@@ -97,31 +99,36 @@ const choose = () => {
   return deeds.find(([weight]) => (at -= weight) < 0) ?? deeds[0]!;
 };
 
-/** All lanes work until enough is done, and are at rest then. */
-const work = async (enough: () => boolean): Promise<void> => {
+const perform = async ([, name, deed]: (typeof deeds)[number]): Promise<void> => {
+  try {
+    const made = await deed();
+    total += made;
+    done[name] = (done[name] ?? 0) + made;
+  } catch (error) {
+    const { _tag, message } = error as { _tag?: string; message?: string };
+    const what = `${name}: ${_tag ?? "untyped"}: ${String(message).slice(0, 300)}`;
+    failures[what] = (failures[what] ?? 0) + 1;
+  }
+};
+
+/** All lanes do what comes next until nothing does, and are at rest then. */
+const work = async (next: () => (typeof deeds)[number] | undefined): Promise<void> => {
   const lane = async (): Promise<void> => {
-    while (!enough()) {
-      const [, name, deed] = choose();
-      try {
-        const made = await deed();
-        total += made;
-        done[name] = (done[name] ?? 0) + made;
-      } catch (error) {
-        const { _tag, message } = error as { _tag?: string; message?: string };
-        const what = `${name}: ${_tag ?? "untyped"}: ${String(message).slice(0, 300)}`;
-        failures[what] = (failures[what] ?? 0) + 1;
-      }
-    }
+    for (let deed = next(); deed; deed = next()) await perform(deed);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
 };
 
+// The rare deeds too must have had their largest memory before it is first looked at.
+const warming = Array.from({ length: warmUps * deeds.length }, (_, at) => deeds[at % deeds.length]!);
+await work(() => warming.pop());
+total = 0;
+
 const startedAt = performance.now();
 const progress = (): number => (calls ? total / calls : (performance.now() - startedAt) / duration!);
 for (let point = 1; point <= points; point++) {
-  await work(() => progress() >= point / points);
+  await work(() => (progress() >= point / points ? undefined : choose()));
   await collect();
-  // The first tenth warms up: code is compiled, pools are filled, buffers have their size.
   const atRest = point === points / 10 || point === points;
   print({ kind: "levels", part: point / points, calls: total, levels: atRest ? await measureAtRest() : measure() });
 }
