@@ -26,7 +26,7 @@ export const isAlive = (pid: number): boolean => {
 };
 
 /** Settles when the condition holds; rejects when it does not within `deadline` ms. */
-export const until = async (what: string, condition: () => boolean, deadline = 10_000): Promise<void> => {
+export const until = async (what: string, condition: () => boolean, deadline = 25_000): Promise<void> => {
   const end = performance.now() + deadline;
   while (!condition()) {
     if (performance.now() > end) throw new Error(`still not so after ${deadline} ms: ${what}`);
