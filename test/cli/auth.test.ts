@@ -352,9 +352,9 @@ describe("without a person", () => {
   it("a gateway serves the tools of a server that somebody has logged in to", async () => {
     await using world = await protectedServer({ token: refreshable });
     await login();
-    const words = ["serve", "--http", "127.0.0.1:0", "--record", at("record"), "--until-idle", "4s"];
+    const words = ["serve", "--http", "127.0.0.1:0", "--record", at("record"), "--until-idle", "15s"];
     const serving = command(...words);
-    const deadline = Date.now() + 5_000;
+    const deadline = Date.now() + 20_000;
     let record = "";
     while (record === "" && Date.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 20));
