@@ -5,7 +5,7 @@ import { runTarget } from "./run-target.ts";
 import { targets } from "./targets.ts";
 
 /** Messages for each unit of a target's weight. */
-const messages = 40;
+const messages = 20;
 
 describe("fuzzing", () => {
   it.each(targets.map((target) => [target.name, target] as const))("%s", { timeout: 60_000 }, async (_name, target) => {
