@@ -10,6 +10,7 @@
  * has its own, and the server is shared.
  */
 import type { ElicitResult, CreateMessageResult, HostHandlers, HostRequestContext } from "../../core/contracts.ts";
+import { later } from "./background-timer.ts";
 import type { Exchange } from "./exchange.ts";
 import { rpcError } from "./wire.ts";
 
@@ -61,9 +62,7 @@ export const makeHostRelay = (handlesOf: (endpointId: string) => ReadonlyArray<s
         running.delete(call);
         if (!call.exchange.signal.aborted) return;
         givenUp.add(call);
-        const timer = setTimeout(() => givenUp.delete(call), aftermath);
-        // The timer alone keeps no process running.
-        (timer as { unref?: () => void }).unref?.();
+        later(aftermath, () => givenUp.delete(call));
       };
     },
     callOf: (endpointId) => {

@@ -1,6 +1,7 @@
 /** The clients of a gateway over Streamable HTTP, of both eras at one URL, as one web-standard handler. */
 import { WebStandardStreamableHTTPServerTransport as HttpTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import * as Duration from "effect/Duration";
+import { every } from "./background-timer.ts";
 import { claimsModern, namesModern, readBody } from "./http-era.ts";
 import { type GuardOptions, makeGuard } from "./http-guard.ts";
 import { refusal, watched } from "./http-response.ts";
@@ -70,16 +71,11 @@ export const makeHttpHandler = (clients: Clients, options: HttpOptions): HttpHan
     served.close().catch(() => {});
   };
 
-  const sweep = setInterval(
-    () => {
-      const now = performance.now();
-      for (const entry of sessions)
-        if (idleSince(entry[1]) < now - (entry[1].listened ? lostLimit : idleLimit)) end(entry);
-    },
-    Math.max(50, lostLimit / 4),
-  );
-  // The timer alone keeps no process running.
-  (sweep as { unref?: () => void }).unref?.();
+  const sweep = every(Math.max(50, lostLimit / 4), () => {
+    const now = performance.now();
+    for (const entry of sessions)
+      if (idleSince(entry[1]) < now - (entry[1].listened ? lostLimit : idleLimit)) end(entry);
+  });
 
   /** Room for one more session, made by ending the one that was idle longest where need be. */
   const makeRoom = (): boolean => {

@@ -4,6 +4,7 @@
  * gives: requests that agree in these share their part of the servers' places.
  */
 import { isRecord } from "../../core/artifact/json.ts";
+import { every } from "./background-timer.ts";
 
 const CLIENT_INFO = "io.modelcontextprotocol/clientInfo";
 
@@ -45,15 +46,10 @@ export const makeModernClients = ({ max, presence, onForgotten }: ModernClientsO
     clients.delete(key);
     onForgotten(client);
   };
-  const sweep = setInterval(
-    () => {
-      const since = performance.now() - presence;
-      for (const [key, client] of clients) if (client.active === 0 && client.seenAt < since) forget(key, client);
-    },
-    Math.max(50, presence / 4),
-  );
-  // The timer alone keeps no process running.
-  (sweep as { unref?: () => void }).unref?.();
+  const sweep = every(Math.max(50, presence / 4), () => {
+    const since = performance.now() - presence;
+    for (const [key, client] of clients) if (client.active === 0 && client.seenAt < since) forget(key, client);
+  });
 
   /** Room for one more, made by forgetting the one that was idle longest where need be. */
   const hasRoom = (): boolean => {

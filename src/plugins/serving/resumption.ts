@@ -5,6 +5,7 @@
  */
 import type { EventStore } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { isRecord, sizeWithin } from "../../core/artifact/json.ts";
+import { later } from "./background-timer.ts";
 
 type Message = Parameters<EventStore["storeEvent"]>[1];
 
@@ -119,12 +120,10 @@ export const makeResumption = (within: number): Resumption => {
         if (stream.reader !== reader || streamId === standing) return;
         if (streams.get(streamId) !== stream) return void (givenUp && stream.lost());
         // Also when all was written: what a connection took is not what the client got.
-        stream.expiry = setTimeout(() => {
+        stream.expiry = later(within, () => {
           forget(streamId);
           stream.lost();
-        }, within);
-        // The timer alone keeps no process running.
-        (stream.expiry as { unref?: () => void }).unref?.();
+        });
       };
     },
     close: () => {

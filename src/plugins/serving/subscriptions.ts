@@ -5,6 +5,7 @@
  */
 import type { McpEvent } from "../../core/events.ts";
 import type { PromiseClient } from "../../core/promise.ts";
+import { later } from "./background-timer.ts";
 import type { ServedFeatures } from "./served-features.ts";
 import type { ServedRuntime } from "./served-runtime.ts";
 import type { Wire } from "./wire.ts";
@@ -65,9 +66,7 @@ export const makeSubscriptions = (
 
   const pause = (subscription: Subscription, ms: number): Promise<void> =>
     new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      // The timer alone keeps no process running.
-      (timer as { unref?: () => void }).unref?.();
+      const timer = later(ms, resolve);
       subscription.retry = () => {
         clearTimeout(timer);
         resolve();
