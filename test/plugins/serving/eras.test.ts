@@ -9,15 +9,12 @@ import { StdioClientTransport as LegacyStdioTransport } from "@modelcontextproto
 import { afterAll, describe, expect, it } from "@effect/vitest";
 import { createRuntime, StdioEndpoint } from "../../../src/mod.ts";
 import { createGateway, type Gateway } from "../../../src/serve.ts";
-import { readLog, scriptedStdio } from "../../support/scripted-stdio.ts";
+import { scriptedStdio } from "../../support/scripted-stdio.ts";
 import { isAlive, readPids, until } from "../../support/stdio-pids.ts";
-import { at, attach, folder, textOf } from "./gateway-with.ts";
+import { at, attach, folder, textOf, seen } from "./gateway-with.ts";
 import { automatic, envelope, logLevel, pinned, revision } from "./modern-agents.ts";
 
 afterAll(() => rm(folder, { recursive: true }));
-
-const seen = (name: string, method: string): number =>
-  readLog(at(`${name}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
 /** A client on a connection of its own in this process. */
 const connected = async (gateway: Gateway, options: ClientOptions): Promise<Client> => {

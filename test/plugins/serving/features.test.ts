@@ -8,12 +8,9 @@ import {
 import { afterAll, describe, expect, it } from "@effect/vitest";
 import { readLog } from "../../support/scripted-stdio.ts";
 import { until } from "../../support/stdio-pids.ts";
-import { agent, at, attach, folder, listening } from "./gateway-with.ts";
+import { agent, at, attach, folder, listening, seen } from "./gateway-with.ts";
 
 afterAll(() => rm(folder, { recursive: true }));
-
-const seen = (name: string, method: string): number =>
-  readLog(at(`${name}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
 const contents = (text: string) => ({ contents: [{ uri: "x:/", text }] });
 

@@ -8,7 +8,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { ClientCapabilities } from "@modelcontextprotocol/sdk/types.js";
 import { type McpConnector, StdioEndpoint } from "../../../src/mod.ts";
 import { createGateway, type Gateway, type GatewayOptions, type HttpOptions } from "../../../src/serve.ts";
-import { scriptedStdio, type StdioProgram } from "../../support/scripted-stdio.ts";
+import { readLog, scriptedStdio, type StdioProgram } from "../../support/scripted-stdio.ts";
 
 export const folder: string = mkdtempSync(join(tmpdir(), "nucleo-mcp-gateway-"));
 export const at = (name: string): string => join(folder, name);
@@ -27,6 +27,10 @@ export const attach = (gateway: Gateway, handle: string, program: StdioProgram =
     new StdioEndpoint({ name: handle, ...scriptedStdio({ ...files, ...program }) }),
   );
 };
+
+/** How many messages with this method reached the server of a handle. */
+export const seen = (handle: string, method: string): number =>
+  readLog(at(`${handle}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
 export interface ListeningGateway extends AsyncDisposable {
   readonly gateway: Gateway;

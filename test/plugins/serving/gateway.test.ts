@@ -11,12 +11,9 @@ import { createGateway } from "../../../src/serve.ts";
 import { StdioEndpoint } from "../../../src/mod.ts";
 import { readLog, scriptedStdio } from "../../support/scripted-stdio.ts";
 import { isAlive, readPids, until } from "../../support/stdio-pids.ts";
-import { agent, at, attach, echoTool, folder, listening, textOf } from "./gateway-with.ts";
+import { agent, at, attach, echoTool, folder, listening, textOf, seen } from "./gateway-with.ts";
 
 afterAll(() => rm(folder, { recursive: true }));
-
-const seen = (name: string, method: string): number =>
-  readLog(at(`${name}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
 const progress = (n: number) => ({
   notify: {

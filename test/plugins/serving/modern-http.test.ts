@@ -5,13 +5,10 @@ import { Artifact, type HostTool } from "../../../src/serve.ts";
 import { createRuntime, HttpEndpoint } from "../../../src/mod.ts";
 import { readLog } from "../../support/scripted-stdio.ts";
 import { until } from "../../support/stdio-pids.ts";
-import { agent, at, attach, echoTool, folder, listening, textOf } from "./gateway-with.ts";
+import { agent, at, attach, echoTool, folder, listening, textOf, seen } from "./gateway-with.ts";
 import { automatic, envelope, headersOf, listenTo, logLevel, modernAgent, post, revision } from "./modern-agents.ts";
 
 afterAll(() => rm(folder, { recursive: true }));
-
-const seen = (name: string, method: string): number =>
-  readLog(at(`${name}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
 const contents = (text: string) => ({ contents: [{ uri: "x:/", text }] });
 const updated = (uri: string) => ({ notify: { method: "notifications/resources/updated", params: { uri } } });

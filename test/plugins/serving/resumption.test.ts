@@ -2,14 +2,10 @@
 import { rm } from "node:fs/promises";
 import { afterAll, describe, expect, it } from "@effect/vitest";
 import { makeResumption } from "../../../src/plugins/serving/resumption.ts";
-import { readLog } from "../../support/scripted-stdio.ts";
 import { until } from "../../support/stdio-pids.ts";
-import { at, attach, folder, listening } from "./gateway-with.ts";
+import { attach, folder, listening, seen } from "./gateway-with.ts";
 
 afterAll(() => rm(folder, { recursive: true }));
-
-const seen = (name: string, method: string): number =>
-  readLog(at(`${name}.log`)).filter((line) => line.kind === "message" && line.message["method"] === method).length;
 
 /** A client that holds its connections in its hands. */
 const openSession = async (url: string, protocolVersion: string) => {
