@@ -1,7 +1,7 @@
 /**
  * A server of a legacy revision, over stdio, that asks its host in the middle of its work.
  * Tools: `once` (a name), `twice` (one after the other), `both` (a form and a sampling at
- * once), `page` (a URL), `hurried` (a name, given up after 50 ms). The prompt `who` and the resource `who:///` ask too. Each says on
+ * once), `page` (a URL), `hurried` (a name, given up after 1 s). The prompt `who` and the resource `who:///` ask too. Each says on
  * stderr, as a line of JSON, that its question failed.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -49,7 +49,7 @@ const tools: Readonly<Record<string, () => Promise<string>>> = {
   twice: async () => `${await askName("First?")} ${await askName("Second?")}`,
   both: async () => (await Promise.all([askName("Your name?"), sample()])).join(" "),
   page: openPage,
-  hurried: () => askName("Quick?", 50),
+  hurried: () => askName("Quick?", 1_000),
 };
 
 server.setRequestHandler(ListToolsRequestSchema, () => ({
